@@ -26,6 +26,7 @@ static void find_provider(struct endpoint* e) {
   hints->domain_attr->data_progress = e->options.progress;
   /* A completion says that the operation is done at the target: what makes endpoint_flush() a flush. */
   if (e->options.caps & FI_RMA) hints->tx_attr->op_flags = FI_DELIVERY_COMPLETE;
+  hints->tx_attr->msg_order = hints->rx_attr->msg_order = e->options.order;
   const uint32_t version = FI_VERSION(1, 17);
   int error = fi_getinfo(version, e->bootstrap.local_address, NULL, FI_SOURCE, hints, &e->info);
   if (error == -FI_ENODATA) error = fi_getinfo(version, NULL, NULL, 0, hints, &e->info);
@@ -139,6 +140,7 @@ int endpoint_progress(struct endpoint* e) {
       if (e->on_message) e->on_message(e, &entries[i], e->on_message_argument);
     } else {
       --e->outstanding;
+      if (e->on_complete) e->on_complete(e, &entries[i], e->on_complete_argument);
     }
   }
   return 1;

@@ -31,6 +31,7 @@ struct endpoint_options {
   size_t arena_bytes;
   enum fi_progress progress;
   enum fi_wait_obj wait; /* FI_WAIT_FD: poll() may wait for completions */
+  uint64_t order;        /* FI_ORDER_SAS: messages from one peer match in the order of their sends */
 };
 
 struct endpoint {
@@ -59,6 +60,9 @@ struct endpoint {
   /* Called for a message that has arrived in a posted receive. */
   void (*on_message)(struct endpoint* e, const struct fi_cq_tagged_entry* entry, void* argument);
   void* on_message_argument;
+  /* Called for an operation of this process that is complete, if the program sets it. */
+  void (*on_complete)(struct endpoint* e, const struct fi_cq_tagged_entry* entry, void* argument);
+  void* on_complete_argument;
 };
 
 /* Reads RANK SIZE HOST:PORT, opens everything and exchanges addresses. Ends the program, with the reason,

@@ -40,7 +40,10 @@ struct lock {
 };
 
 struct arena {
-  uint64_t arrivals; /* at barriers, of all processes together */
+  uint64_t arrivals, waits; /* at barriers and waits, of all processes together */
+  uint64_t times_set[kDsmConditions],
+      is_set[kDsmConditions]; /* how often each condition was set; whether it is */
+  uint64_t failed;            /* another process ends the program */
   uint64_t operand, compare, fetched;
   uint64_t next[kDsmLocks], turn[kDsmLocks]; /* one's place in the queue of each lock */
   struct lock locks[kDsmLocks];
@@ -68,7 +71,8 @@ static struct {
   size_t flush_count;
   struct held held[kDsmLocks];
   int locks_held;
-  uint64_t barriers;
+  uint64_t barriers, waits;
+  double opened;
   struct dsm_statistics statistics;
 } g;
 
@@ -120,8 +124,19 @@ static uint64_t compare_swap(int rank, const void* word, uint64_t compare, uint6
   return g.arena->fetched;
 }
 
+/* What a process does again and again while it waits. */
+static void wait_a_little(void) {
+  endpoint_progress(&g.e);
+  if (look(&g.arena->failed)) exit(1); /* that process said why */
+}
+
 static void wait_until(const uint64_t* word, uint64_t least) {
-  while (look(word) < least) endpoint_progress(&g.e);
+  while (look(word) < least) wait_a_little();
+}
+
+static void atomic_at_all(const void* word, enum fi_op op, uint64_t operand) {
+  for (int rank = 0; rank < g.e.size; ++rank) atomic(rank, word, op, operand);
+  endpoint_flush(&g.e);
 }
 
 /* ---- pages ---- */
@@ -215,8 +230,7 @@ void dsm_barrier(void) {
     if (rank != g.e.rank) put(rank, offset_of(mine), mine, (g.allocated / kPage + 7) / 8);
   }
   endpoint_flush(&g.e);
-  for (int rank = 0; rank < g.e.size; ++rank) atomic(rank, &g.arena->arrivals, FI_SUM, 1);
-  endpoint_flush(&g.e);
+  atomic_at_all(&g.arena->arrivals, FI_SUM, 1);
   wait_until(&g.arena->arrivals, g.barriers * (uint64_t)g.e.size);
   for (int rank = 0; rank < g.e.size; ++rank) {
     const char* const set = set_of(rank, barrier);
@@ -224,6 +238,33 @@ void dsm_barrier(void) {
       if (set[page / 8] & 1 << page % 8) invalidate(page);
     }
   }
+}
+
+void dsm_wait(void) {
+  atomic_at_all(&g.arena->waits, FI_SUM, 1);
+  wait_until(&g.arena->waits, ++g.waits * (uint64_t)g.e.size);
+}
+
+/* Every process has a copy of each condition, so that a wait looks at its own memory only. The count is for a
+ * process that waits and does not see the condition between a set and a reset. */
+void dsm_set(int condition) {
+  atomic_at_all(&g.arena->is_set[condition], FI_ATOMIC_WRITE, 1);
+  atomic_at_all(&g.arena->times_set[condition], FI_SUM, 1);
+}
+
+void dsm_reset(int condition) { atomic_at_all(&g.arena->is_set[condition], FI_ATOMIC_WRITE, 0); }
+
+void dsm_wait_set(int condition) {
+  const uint64_t before = look(&g.arena->times_set[condition]);
+  while (!look(&g.arena->is_set[condition]) && look(&g.arena->times_set[condition]) == before)
+    wait_a_little();
+}
+
+void dsm_fail(const char* reason) {
+  fprintf(stderr, "process %d: %s\n", g.e.rank, reason);
+  endpoint_flush(&g.e);
+  atomic_at_all(&g.arena->failed, FI_SUM, 1);
+  exit(1);
 }
 
 static void queue_for(int lock, int manager) {
@@ -330,6 +371,7 @@ void dsm_open(int argc, char** argv, const char* about, size_t bytes) {
   g.dirty = private_memory(g.pages * sizeof *g.dirty);
   struct sigaction action = {.sa_sigaction = on_fault, .sa_flags = SA_SIGINFO};
   if (sigaction(SIGSEGV, &action, NULL)) must(-FI_EOTHER, "sigaction");
+  g.opened = dsm_seconds();
   endpoint_barrier(&g.e);
 }
 
@@ -356,14 +398,7 @@ void* dsm_alloc(size_t bytes, size_t block, int first) {
 double dsm_seconds(void) {
   struct timespec now;
   clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
-void dsm_shaped_compute(double nanoseconds) {
-  if (nanoseconds <= 0) return;
-  const struct timespec length = {(time_t)(nanoseconds / 1e9),
-                                  (long)(nanoseconds - 1e9 * (double)(time_t)(nanoseconds / 1e9))};
-  nanosleep(&length, NULL);
+  return (double)now.tv_sec + (double)now.tv_nsec / 1e9 - g.opened;
 }
 
 void dsm_report(const char* what, double seconds, int wrong) {

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-enum { kDsmLocks = 16 };
+enum { kDsmLocks = 64, kDsmConditions = 16 };
 
 struct dsm_statistics {
   size_t fetched_pages, written_pages; /* from their homes, and back to them as differences */
@@ -31,14 +31,22 @@ void dsm_barrier(void);
 void dsm_lock(int lock);
 void dsm_unlock(int lock);
 
+/* All processes meet, and nothing else: what they see of each other's writes stays as it was. */
+void dsm_wait(void);
+/* Conditions: a wait returns when the condition is set, at once if it is set already. Like dsm_wait, they say when, not
+ * what is seen then. */
+void dsm_set(int condition);
+void dsm_reset(int condition);
+void dsm_wait_set(int condition);
+
+/* Ends all processes: this one now, with the reason, the others when they wait or share something next. */
+void dsm_fail(const char* reason);
+
 int dsm_rank(void);
 int dsm_size(void);
 struct dsm_statistics dsm_statistics(void);
 
-/* For examples: computing that takes `nanoseconds`. It sleeps, so that a machine with fewer processors than
- * processes shows how a program would scale on nodes of its own. */
-void dsm_shaped_compute(double nanoseconds);
-double dsm_seconds(void);
+double dsm_seconds(void); /* since dsm_open */
 /* Prints the line that all examples print: how long, and what went over the network. For all to call. */
 void dsm_report(const char* what, double seconds, int wrong);
 

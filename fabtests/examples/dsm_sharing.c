@@ -1,11 +1,12 @@
 /* What the programs of examples/dsm do not do: several processes write to one page at a time, up to its last word; a lock's
- * log wraps while a process is away, slowly and by one holder at once; all want one lock all the time. Everything is compared. */
+ * log wraps while a process is away, slowly and by one holder at once; all want one lock all the time; conditions and waits. Everything is compared. */
 #include <stdint.h>
 #include <stdio.h>
 
 #include "dsm/dsm.h"
 
 enum {
+  kRanksMax = 16,
   kPages = 600,
   kShared = 32,
   kWords = 4096 / sizeof(uint64_t),
@@ -82,13 +83,39 @@ static int count_together(uint64_t* count, uint64_t round) {
   return wrong;
 }
 
+/* Each process waits for the one before it, reads its note, writes its own and sets the next condition. A note has a
+ * page that nobody has read before: conditions and waits say when, and what is not there yet is fetched. */
+static int pass_notes(uint64_t* notes, uint64_t round) {
+  const int me = dsm_rank(), size = dsm_size();
+  uint64_t* const of_round = notes + (round - 1) * kRanksMax * kWords;
+  int wrong = 0;
+  if (me > 0) dsm_wait_set(me);
+  if (me > 0) wrong += of_round[(me - 1) * kWords] != value_of(round, (size_t)me - 1);
+  of_round[me * kWords] = value_of(round, (size_t)me);
+  if (me + 1 < size) dsm_set(me + 1);
+  dsm_wait();
+  const int other = (me + 2) % size;
+  wrong += of_round[other * kWords] != value_of(round, (size_t)other);
+  if (me > 0) dsm_reset(me);
+  dsm_wait();
+  return wrong;
+}
+
 int main(int argc, char** argv) {
   dsm_open(argc, argv, "Pages that several processes write to, and locks whose logs wrap.",
-           (kPages + kShared + 2) * 4096);
+           (kPages + kShared + 2 + kRounds * kRanksMax) * 4096);
   uint64_t* const words = dsm_alloc(kPages * 4096, kPages * 4096, dsm_size() - 1);
   uint64_t* const shared = dsm_alloc(kShared * 4096, 4096, 0);
   uint64_t* const flag = dsm_alloc(sizeof *flag, sizeof *flag, 0);
   uint64_t* const count = dsm_alloc(sizeof *count, sizeof *count, 2);
+  /* At the process that writes it. */
+  uint64_t* notes = NULL;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int rank = 0; rank < kRanksMax; ++rank) {
+      uint64_t* const page = dsm_alloc(4096, 4096, rank % dsm_size());
+      if (notes == NULL) notes = page;
+    }
+  }
   dsm_barrier();
   const double started = dsm_seconds();
   int wrong = 0;
@@ -96,6 +123,7 @@ int main(int argc, char** argv) {
     wrong += share_pages(shared, round);
     wrong += fall_behind(words, flag, round, round % 2 == 0 ? 3 : kPages);
     wrong += count_together(count, round);
+    wrong += pass_notes(notes, round);
   }
   dsm_report("dsm_sharing", dsm_seconds() - started, wrong);
   dsm_close();

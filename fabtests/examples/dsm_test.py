@@ -1,29 +1,22 @@
 #!/usr/bin/env python3
 """The programs of examples/dsm, and one of what they leave out: right on four virtual nodes and inside one; the latter also over
-memory in which everything posted is done as late as may be. With --table, how they scale.
+memory in which everything posted is done as late as may be. One more program is ended by one of its processes.
 
-usage: dsm_test.py [--table] DIRECTORY-OF-THE-PROGRAMS
+usage: dsm_test.py DIRECTORY-OF-THE-PROGRAMS
 
-For the table each point sleeps instead of computing (dsm_shaped_compute). So it shows the cost of sharing, not the
-speed of this machine, which has fewer processors than nodes.
+How they scale: dsm_speedup.py.
 """
 import os
-import re
 import sys
+import tempfile
 
 import processes
 from processes import virtual_nodes
 
-PROGRAMS = ("sor", "matmul", "tasks", "dsm_sharing")
+PROGRAMS = ("sor", "matmul", "lu", "tasks", "dsm_sharing")
 LATE = "dsm_late"  # dsm_sharing on late_endpoint.c
+ENDS = "dsm_ends"
 PORT = 20100
-SIZES = (1, 2, 4, 8)  # processes of the table, on a node each
-# program -> what the table says of it, options
-SHAPED = {
-    "sor": ("514 x 1024 points, 20 steps, 400 ns a point", ("514", "512", "20", "400")),
-    "matmul": ("256 x 256, 40 us an element", ("256", "40000")),
-    "tasks": ("11 queens, 20 us a board", ("11", "20000")),
-}
 
 
 def check(cluster, directory):
@@ -35,34 +28,28 @@ def check(cluster, directory):
         if results != [0] * 4 or ": 4 processes" not in said:
             print(f"{program} on {nodes} node(s): FAILED: exit statuses {results} (None: killed, it did not end)")
             failed = True
-    return 1 if failed else 0
+    return failed
 
 
-def seconds(cluster, directory, program, size, port):
-    results, said = processes.run(cluster, [os.path.join(directory, program)], size, port, size, {}, *SHAPED[program][1])
-    if results != [0] * size:
-        sys.exit(f"{program} with {size} processes: exit statuses {results}")
-    return float(re.search(r"processes, ([\d.]+) s", said).group(1))
-
-
-def table(cluster, directory):
-    print("| program | shaped computing | " + " | ".join(f"{size}" for size in SIZES) + " |")
-    print("|---|---|" + "---:|" * len(SIZES))
-    for number, program in enumerate(SHAPED):
-        taken = [seconds(cluster, directory, program, size, PORT + 10 * number + size) for size in SIZES]
-        cells = [f"{taken[0]:.2f} s"] + [f"{taken[0] / each:.2f}" for each in taken[1:]]
-        print(f"| `{program}` | {SHAPED[program][0]} | " + " | ".join(cells) + " |", flush=True)
-    return 0
+def check_the_end(cluster, directory):
+    """All processes end with 1, and the one that caused it says why."""
+    with tempfile.TemporaryFile("w+") as errors:
+        results, _ = processes.run(cluster, [os.path.join(directory, ENDS)], 4, PORT + 20, 4, {}, stderr=errors)
+        errors.seek(0)
+        said = errors.read()
+    right = results == [1] * 4 and "process 1: it ends here, said process 1 of 4\n" in said
+    print(f"{ENDS}: ended" if right else f"{ENDS}: FAILED: exit statuses {results}, {said!r}")
+    return not right
 
 
 def main(arguments):
-    if len(arguments) not in (2, 3) or (len(arguments) == 3 and arguments[1] != "--table"):
+    if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
         return 2
     virtual_nodes.require()
-    if len(arguments) == 3:
-        return table(virtual_nodes.make(max(SIZES)), arguments[2])
-    return check(virtual_nodes.shared(4), arguments[1])
+    cluster = virtual_nodes.shared(4)
+    failed = [check(cluster, arguments[1]), check_the_end(cluster, arguments[1])]
+    return int(any(failed))
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import sys
 import processes
 from processes import virtual_nodes
 
-PROGRAMS = ("shared_page", "lock_counter", "ring")
+PROGRAMS = ("shared_page", "lock_counter", "ring", "farm", "pingpong", "pipeline", "mailbox_rules")
 PROCESSES = 4
 PORT = 20000
 

@@ -72,8 +72,10 @@ class C(Installed):
         self.assertGreater(wakes, 0, said)
         self.assertLess(wakes, WAKES_A_REQUEST_MAX * requests, said)
 
-    def test_shared_memory_is_built(self):
-        self.in_examples("make", "-j2", "CFLAGS=-O0 -Wall -Wextra -Werror", folder="dsm")
+    def test_those_of_folders_are_built(self):
+        flags = "-O0 -Wall -Wextra -Werror"
+        for folder in ("dsm", "mailbox", *(["dsm/mpi"] if shutil.which("mpicc") else [])):
+            self.in_examples("make", "-j2", f"CFLAGS={flags}", f"CXXFLAGS={flags}", folder=folder)
 
 
 class Python(Installed):
@@ -101,7 +103,7 @@ def main():
     for option in ("--build", "--cmake"):
         parser.add_argument(option, required=True)
     OPTIONS = parser.parse_args()
-    needed = ("make", "cc", "pkg-config") if OPTIONS.part == "c" else ("mpirun", "cc")
+    needed = ("make", "cc", "g++", "pkg-config") if OPTIONS.part == "c" else ("mpirun", "cc")
     virtual_nodes.require(*needed)
     if OPTIONS.part == "python" and not (python_with("cffi") and python_with("mpi4py")):
         virtual_nodes.skip("python3-cffi or python3-mpi4py is not installed")
