@@ -250,6 +250,26 @@ class Orders(unittest.IsolatedAsyncioTestCase):
             said = await operations.Operations(whole).answer(caller, "order", {"node": "x", "order": "drain", "reason": "disk"})
             self.assertEqual(said, f"drained by root: disk{more}")
 
+    async def test_a_reason_is_text_that_every_agent_can_send_and_show(self):
+        taken = []
+        whole = types.SimpleNamespace(key=KEY, rearm=lambda: None, roles=types.SimpleNamespace(of=lambda _: roles.OPERATE),
+                                      agent=types.SimpleNamespace(membership=types.SimpleNamespace(members={"x": None}),
+                                                                  order=lambda *words: taken.append(words)), history=mock.Mock())
+        for words in ({"reason": "\udcff"}, {"reason": "\x1b[2J"}, {"reason": "a\nb"}, {"by": "\udcff"}):
+            with self.assertRaisesRegex(AgentError, "cannot be printed"):
+                await operations.Operations(whole).answer(query.Caller(uid=0), "order", {"node": "x", "order": "drain", **words})
+        self.assertEqual((taken, whole.history.mock_calls), ([], []))
+
+    async def test_a_number_of_events_is_a_number(self):
+        whole = types.SimpleNamespace(roles=types.SimpleNamespace(of=lambda _: roles.LOOK), reports=mock.Mock(), view=mock.Mock())
+        asked = operations.Operations(whole)
+        with mock.patch.object(asked, "refresh_endpoints", mock.AsyncMock()):
+            for number in (float("inf"), float("nan"), -1, "7", None, True):
+                with self.assertRaisesRegex(AgentError, "whole number"):
+                    await asked.answer(query.Caller(uid=0), "status", {"wait": False, "history": number})
+            await asked.answer(query.Caller(uid=0), "status", {"wait": False, "history": 7})
+        whole.view.everything.assert_called_once_with(7)
+
 
 class Keys(unittest.TestCase):
     def read(self, *words, **variables):

@@ -194,6 +194,8 @@ class Pages(unittest.TestCase):
             following = re.search(r"from=(\d+)", text).group(1)
             behind = "" if "<pre" not in text else following
         self.assertEqual(found, "&lt;i&gt;na\u00efve&lt;/i&gt;")
+        for offset in ("%C2%B2", "-1", "1e3", "9" * 30):  # a superscript is a digit to Python, but no number
+            self.assertEqual(sam.get(f"/jobs/1/output?from={offset}").status, 200, offset)
 
 
 if __name__ == "__main__":

@@ -126,6 +126,12 @@ def report(value, name):
     return value
 
 
+def events(value):
+    """The number of events that a user wants to see."""
+    _whole(0, ENTRIES_MAX)(value)
+    return value
+
+
 def process(value):
     """The report of a process about its endpoints, from cluster-info."""
     _PROCESS(value)

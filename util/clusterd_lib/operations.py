@@ -6,7 +6,7 @@ account may look; actions need the role.
 import asyncio
 import time
 
-from . import roles
+from . import checked, roles
 from .errors import AgentError
 from .measure import rate
 from .protocol import wire
@@ -83,13 +83,15 @@ class Operations:
             except asyncio.TimeoutError:
                 pass  # what has arrived so far
             await self.refresh_endpoints()  # two looks give rates
-        return self._daemon.view.everything(int(arguments.get("history", 100)))
+        return self._daemon.view.everything(checked.events(arguments.get("history", 100)))
 
     def order(self, user, node, order, reason):
         """For users: the caller of this function has checked the role."""
         daemon = self._daemon
         if order not in ORDERS:
             raise AgentError(f"'{order}' is no action: drain, isolate or resume")
+        if not (user + reason).isprintable():  # every agent and the page get this text: it has to be UTF-8 in one line
+            raise AgentError("the reason has a character that cannot be printed")
         if node not in daemon.agent.membership.members:
             raise AgentError(f"{node} is unknown")
         words = {"drain": "drained", "isolate": "isolated", "resume": "resumed"}[order]

@@ -1,6 +1,7 @@
 """Pages about jobs: the queue, the form, a job with its live output, cancel. Only the job's user and operators see
 output."""
 import codecs
+import re
 from urllib.parse import quote
 
 from markupsafe import Markup
@@ -80,7 +81,7 @@ async def output(request, visit):
     """The output since `from`, and, as long as there can be more, an element that asks for the rest."""
     job = await _found(request, visit, to_read=True)
     text = request.query_params.get("from", "0")
-    offset = int(text) if text.isdigit() and len(text) < 16 else 0
+    offset = int(text) if re.fullmatch("[0-9]{1,15}", text) else 0
     was_open = job.is_open
     piece, behind = await _queue(request).output(job, offset)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
