@@ -198,7 +198,7 @@ async def _echo(_caller, operation, _arguments):
 
 class Port(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
-        self.server = query.Server("node1", KEY, _echo)
+        self.server = query.Server("node1", KEY, _echo, types.SimpleNamespace(serve=lambda *_: asyncio.sleep(60)), lambda address: address == "127.0.0.1")
         await self.server.listen("0.0.0.0", 0)
         self.port = self.server.ports()[0]
         self.name = f"\0clusterd-test-{os.getpid()}"
@@ -225,16 +225,40 @@ class Port(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await query.ask("node1", "127.0.0.1", self.port, KEY, "card", source="127.0.0.1"), "card")
 
     async def test_connections_of_all_nodes_do_not_keep_out_users(self):
-        with mock.patch.object(query, "CONNECTIONS_MAX", 20), mock.patch.object(query, "REQUEST_SECONDS", 60):
-            for last in (2, 3, 4):
-                opened = await self.idle(10, f"127.0.0.{last}")
+        with mock.patch.object(query, "REQUEST_SECONDS", 60):
+            for last in range(2, 8):
+                opened = await self.idle(query.FROM_ONE_NODE_MAX, f"127.0.0.{last}")
             self.assertEqual(await asyncio.wait_for(opened[-1][0].read(), 20), b"")
+            with mock.patch.object(query, "LOCAL_NAME", self.name):
+                self.assertEqual(await asyncio.to_thread(query.ask_locally, "status"), "status")
+
+    async def test_strangers_keep_out_no_node(self):
+        with mock.patch.object(query, "REQUEST_SECONDS", 60):
+            for last in range(2, 19):
+                opened = await self.idle(query.FROM_ONE_NODE_MAX, f"127.0.0.{last}")
+            self.assertEqual(await asyncio.wait_for(opened[-1][0].read(), 20), b"")
+            self.assertEqual(await query.ask("node1", "127.0.0.1", self.port, KEY, "card", source="127.0.0.1"), "card")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root becomes other users")
+    async def test_users_together_do_not_keep_out_root(self):
+        opened = []
+        self.addCleanup(lambda: [one.close() for one in opened])
+        with mock.patch.object(query, "REQUEST_SECONDS", 60):
+            for user in range(65530, 65534):
+                os.seteuid(user)  # the kernel notes the user of a connection when it is made
+                try:
+                    for _ in range(query.FROM_ONE_USER_MAX):
+                        opened.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                        opened[-1].connect(self.name)
+                finally:
+                    os.seteuid(0)
+                await asyncio.sleep(0.1)  # the server accepts them
             with mock.patch.object(query, "LOCAL_NAME", self.name):
                 self.assertEqual(await asyncio.to_thread(query.ask_locally, "status"), "status")
 
     async def test_a_connection_without_a_request_is_closed_soon(self):
         with mock.patch.object(query, "REQUEST_SECONDS", 0.05):
-            for began in (b"", query.VERSION, query.VERSION + bytes(16) + b"\0\0\0\1"):
+            for began in (b"", query.VERSION, query.VERSION + bytes(16) + b"\0\0\0\1", b"GET ", b"GET /metrics HTTP/1.1\r\n"):
                 reader, writer = (await self.idle(1, "127.0.0.5"))[0]
                 writer.write(began)
                 await asyncio.wait_for(reader.read(), 10)

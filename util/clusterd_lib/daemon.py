@@ -51,7 +51,7 @@ class Daemon:
         self.operations = Operations(self)
         self.remote = Remote(self)
         metrics = scrape.Metrics(self, self.operations.refresh_endpoints, self.operations.is_member)
-        self._server = query.Server(settings.name, self.key, self.operations.answer, metrics)
+        self._server = query.Server(settings.name, self.key, self.operations.answer, metrics, metrics.is_known)
         self._timer, self._due, self._tasks = None, 0.0, []
 
     def _highest_incarnation(self):
