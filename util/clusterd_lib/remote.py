@@ -6,18 +6,19 @@ when it has started, so no connection stays open while the job runs.
 """
 import asyncio
 import tempfile
+from collections import Counter
 
 from . import accounts, roles
 from .errors import AgentError
 
 BEGIN_SECONDS = 0.3
 COMMAND_BYTES_MAX = 100_000
-RUNNING_MAX = 256
+RUNNING_MAX = 256  # of one user
 
 
 class Remote:
     def __init__(self, daemon):
-        self._daemon, self._running = daemon, 0
+        self._daemon, self._running = daemon, Counter()
         daemon.operations.add("run", self._run)
         daemon.operations.add("run-on", self._run_on, by_users=True)
 
@@ -38,21 +39,22 @@ class Remote:
     async def _start(self, user, command):
         self._need_submit(user)
         account = accounts.find(user)
-        if len(command) > COMMAND_BYTES_MAX or self._running >= RUNNING_MAX:
-            raise AgentError(f"the command has more than {COMMAND_BYTES_MAX} bytes, or {RUNNING_MAX} commands are running already")
+        if len(command) > COMMAND_BYTES_MAX or self._running[user] >= RUNNING_MAX:
+            raise AgentError(f"the command has more than {COMMAND_BYTES_MAX} bytes, or {RUNNING_MAX} commands of {user} are running")
+        self._running[user] += 1
         with tempfile.TemporaryFile() as errors:
-            process = await asyncio.create_subprocess_exec(
-                "/bin/sh", "-c", command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=errors,
-                **accounts.options(account))
-            self._running += 1
+            try:
+                process = await asyncio.create_subprocess_exec(
+                    "/bin/sh", "-c", command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=errors,
+                    **accounts.options(account))
+            except BaseException:
+                self._running[user] -= 1
+                raise
             ended = asyncio.ensure_future(process.wait())
-            ended.add_done_callback(self._ended)
+            ended.add_done_callback(lambda _: self._running.subtract([user]))
             done, _ = await asyncio.wait({ended}, timeout=BEGIN_SECONDS)
             if done and ended.result() != 0:
                 errors.seek(0)
                 said = errors.read(4096).decode(errors="replace").strip().splitlines()
                 raise AgentError(f"the command ended with status {ended.result()}: {said[-1] if said else 'it said nothing'}")
         return process.pid
-
-    def _ended(self, _future):
-        self._running -= 1
