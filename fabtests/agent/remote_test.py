@@ -1,13 +1,14 @@
-"""Commands of users on other nodes: how many one user may run."""
+"""Commands of users on other nodes: how many one user may run, and how all that belongs to a job ends."""
 import asyncio
 import os
 import sys
+import tempfile
 import types
 import unittest
 from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from clusterd_lib import remote, roles  # noqa: E402
+from clusterd_lib import job_group, query, remote, roles  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 
 ONE, OTHER = "daemon", "nobody"
@@ -17,10 +18,51 @@ ONE, OTHER = "daemon", "nobody"
 class Commands(unittest.IsolatedAsyncioTestCase):
     def setUp(self):
         operations = types.SimpleNamespace(add=lambda *_, **__: None)
-        self.remote = remote.Remote(types.SimpleNamespace(operations=operations, roles=types.SimpleNamespace(of=lambda _: roles.SUBMIT)))
+        self.remote = remote.Remote(types.SimpleNamespace(
+            operations=operations, roles=types.SimpleNamespace(of=lambda _: roles.SUBMIT), settings=types.SimpleNamespace(name="node1"),
+            ask_node=mock.AsyncMock(side_effect=AgentError("node2 is down"))))
 
-    async def run_as(self, user, command):
-        return await self.remote._run(None, {"user": user, "command": command})  # pylint: disable=protected-access
+    async def run_as(self, user, command, job=""):
+        return await self.remote._run(None, {"user": user, "command": command, "job": job})  # pylint: disable=protected-access
+
+    async def end(self, uid, **request):
+        return await self.remote._end_job_on(query.Caller(uid=uid), request)  # pylint: disable=protected-access
+
+    async def left_behind(self, user, job):
+        """A command that has ended, and a child of it in a session of its own."""
+        with tempfile.NamedTemporaryFile("r", encoding="ascii") as file:
+            os.chmod(file.name, 0o666)
+            await self.run_as(user, f"setsid sleep 60 & echo $! > {file.name}", job)
+            return int(file.read())
+
+    async def is_gone(self, process):
+        for _ in range(100):
+            try:
+                with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "Z":
+                        return True
+            except OSError:
+                return True
+            await asyncio.sleep(0.01)
+        return False
+
+    async def test_what_a_job_leaves_on_a_node_ends_with_it(self):
+        for place in (job_group._place, lambda: None):  # pylint: disable=protected-access
+            with mock.patch.object(job_group, "_place", place):
+                mine, other_job, other_user = [await self.left_behind(*words) for words in ((ONE, "7"), (ONE, "8"), (OTHER, "7"))]
+                with self.assertRaisesRegex(AgentError, "only root"):
+                    await self.end(1, user=ONE, job="7", nodes=["node1"])
+                self.assertEqual(await self.end(0, user=ONE, job="7", nodes=["node1", "node2"]), ["node2"])
+                self.assertTrue(await self.is_gone(mine))
+                for process in (other_job, other_user):
+                    with open(f"/proc/{process}/comm", encoding="ascii") as file:
+                        self.assertEqual(file.read(), "sleep\n")
+                await self.end(0, user=ONE, job="8", nodes=["node1"])
+                await self.end(0, user=OTHER, job="7", nodes=["node1"])
+
+    async def test_a_job_is_a_number(self):
+        for job in ("", "../x", "1/2", "\u00b2", "-1", "1" * 16):
+            self.assertFalse(job_group.is_number(job), job)
 
     async def test_one_user_leaves_places_for_others(self):
         with mock.patch.object(remote, "RUNNING_MAX", 3), mock.patch.object(remote, "BEGIN_SECONDS", 0.01):

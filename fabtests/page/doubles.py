@@ -30,7 +30,7 @@ class Agent:
     """Answers as the agent of a node of a cluster of so many nodes."""
 
     def __init__(self, nodes=4):
-        self.orders = []
+        self.orders, self.ended, self.left = [], [], []
         self.nodes = [{"name": f"node{number}", "state": "up", "reason": "", "order": "", "order_reason": "", "since": time.time(),
                        "rails": [{"device": "eth0", "address": "10.64.0.1", "mtu": 1500}], "cpu": 3.0, "memory": 20.0, "load": 0.1,
                        "endpoints": 0, "links_down": 0} for number in range(1, nodes + 1)]
@@ -50,6 +50,9 @@ class Agent:
         if operation == "order":
             self.orders.append(arguments)
             return f"{arguments['order']} by {arguments['by']}"
+        if operation == "end-job-on":
+            self.ended.append(arguments)
+            return self.left
         if operation == "why":
             return "endpoint 1 waits for node3 <script>alert(1)</script>"
         return [{"at": time.time(), "cpu": 5.0, "memory": 20.0, "rates": {"eth0": [1000, 2000]}}]

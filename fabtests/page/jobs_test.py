@@ -6,6 +6,7 @@ import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 import doubles
 
@@ -15,6 +16,7 @@ if not doubles.with_packages():
 
 from cluster_page_lib import cluster  # noqa: E402
 from cluster_page_lib.jobs import job, own_queue  # noqa: E402
+from clusterd_lib import job_group  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 
 USER = "daemon"
@@ -115,6 +117,50 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
         self.assertEqual((await self.until(await self.script("#!/bin/sh\nexit 3\n"), "failed")).reason, "status 3")
         found = await self.until(await self.script("#!/no/such/shell\n"), "failed")
         self.assertIn("could not be started", found.reason)
+
+    async def left_behind(self, text):
+        """Runs a script whose child leaves its session; returns the job, the child, and whether it lives."""
+        number = await self.script(f"#!/bin/sh\nsetsid sleep 1000 &\necho $!\n{text}\n")
+        found = await self.until(number, "running", "ended")
+        while not (said := await self.text(found)).endswith("\n"):
+            await asyncio.sleep(0.005)
+        return found, int(said)
+
+    async def test_all_processes_end_with_their_job(self):
+        for place in (job_group._place, lambda: None):  # pylint: disable=protected-access
+            with mock.patch.object(job_group, "_place", place):
+                found, child = await self.left_behind("exec sleep 1000")
+                self.assertTrue(os.path.exists(f"/proc/{child}"))
+                await self.queue.cancel(found, "ole")
+                self.assertEqual((await self.until(found.number, "cancelled")).reason, "cancelled by ole")
+                await self.gone(child)
+                self.assertEqual(self.agent.ended[-1], {"user": USER, "job": found.number, "nodes": ["node1", "node2"]})
+                found, child = await self.left_behind("")
+                self.assertEqual((await self.until(found.number, "ended")).reason, "")
+                await self.gone(child)
+
+    async def gone(self, process):
+        """A process that was killed takes a moment to end."""
+        for _ in range(400):
+            try:
+                with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "Z":
+                        return
+            except OSError:
+                return
+            await asyncio.sleep(0.005)
+        os.kill(process, 9)
+        self.fail("it runs on")
+
+    @unittest.skipUnless(job_group._place(), "no cgroups of version 2")  # pylint: disable=protected-access
+    async def test_a_process_of_a_job_cannot_hide(self):
+        number = await self.script("#!/bin/sh\nenv -i setsid sleep 1000 &\necho $!\n")
+        child = int(await self.text(await self.until(number, "ended")))
+        await self.gone(child)
+
+    async def test_nodes_that_do_not_answer_are_named(self):
+        self.agent.left = ["node2"]
+        self.assertEqual((await self.until(await self.submit(), "ended")).reason, " (processes of it may be left on node2)")
 
     async def test_jobs_are_known_after_a_restart(self):
         ended = await self.submit()
