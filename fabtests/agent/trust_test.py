@@ -122,6 +122,42 @@ class Processes(unittest.TestCase):
             self.assertEqual(processes[1]["endpoints"][0]["options"], options[:1], bad)
         self.assertEqual(self.refreshed("9" * 5000), [])
 
+    def test_an_answer_waits_for_no_look_that_takes_long(self):
+        async def run():
+            found = endpoints.Endpoints("/bin/true", lambda _: "")
+            found.latest = {"processes": ["as before"]}
+            looks, go_on = [], asyncio.Event()
+
+            async def look(*words):
+                looks.append(words)
+                await go_on.wait()
+                return json.dumps({"processes": []})
+
+            found._run = look  # pylint: disable=protected-access
+            with mock.patch.object(endpoints, "WAIT_SECONDS", 0.01), mock.patch.object(endpoints, "PAUSE_SECONDS", 0):
+                await asyncio.wait_for(asyncio.gather(*(found.refresh() for _ in range(3))), 5)
+                await asyncio.wait_for(found.refresh(), 5)
+                self.assertEqual((len(looks), found.latest), (1, {"processes": ["as before"]}))
+            go_on.set()
+            await found.refresh()
+            self.assertEqual((len(looks), found.latest), (1, {"processes": []}))
+
+        asyncio.run(run())
+
+    def test_a_report_is_read_whole_or_not_at_all(self):
+        async def run(most):
+            with mock.patch.object(endpoints, "BYTES_MAX", most), tempfile.NamedTemporaryFile("w", suffix="info") as file:
+                file.write('#!/bin/sh\nprintf \'{"processes": [ ]}\'\n')
+                file.flush()
+                os.chmod(file.name, 0o700)
+                file.file.close()
+                found = endpoints.Endpoints(file.name, lambda _: "")
+                await found.refresh()
+                return found.latest
+
+        self.assertEqual(asyncio.run(run(100)), {"processes": []})
+        self.assertEqual(asyncio.run(run(5)), {"processes": [], "trouble": "cluster-info: it prints more than 0 MB"})
+
     def test_a_job_belongs_to_the_user_that_was_seen_with_it_first(self):
         owners = {1: 1000, 2: 65534, 3: 1000}
         seen = accounting.Accounting(lambda pid: "42", lambda _: "", owners.get)

@@ -12,14 +12,12 @@ from .measure import rate
 from .protocol import wire
 
 ORDERS = {"drain": wire.DRAIN, "isolate": wire.ISOLATE, "resume": wire.NO_ORDER}
-ENDPOINTS_SECONDS = 1
 REASON_MAX = 60
 
 
 class Operations:
     def __init__(self, daemon):
         self._daemon = daemon
-        self._asked_endpoints_at = float("-inf")
         self._by_agents = {"card": self._card, "report": self._report, "series": self._series, "why": self._why,
                            "rate-open": self._rate_open, "rate-result": self._rate_result}
         self._receivers = rate.Receivers()
@@ -52,10 +50,7 @@ class Operations:
         return self._daemon.survey.card()
 
     async def refresh_endpoints(self):
-        now = time.monotonic()
-        if now - self._asked_endpoints_at >= ENDPOINTS_SECONDS:
-            self._asked_endpoints_at = now
-            await self._daemon.endpoints.refresh()
+        await self._daemon.endpoints.refresh()
 
     async def _report(self, _caller, _arguments):
         await self.refresh_endpoints()
