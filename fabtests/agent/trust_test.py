@@ -3,6 +3,7 @@
 import asyncio
 import collections
 import contextlib
+import io
 import json
 import os
 import socket
@@ -26,6 +27,7 @@ from clusterd_lib import checked, operations, query, reports, roles, survey, vie
 from clusterd_lib.errors import AgentError  # noqa: E402
 from clusterd_lib.measure import accounting, endpoints  # noqa: E402
 from clusterd_lib.protocol import wire  # noqa: E402
+from clusterd_lib.status import cli  # noqa: E402
 
 KEY = b"k" * 16
 
@@ -298,6 +300,15 @@ class Port(unittest.IsolatedAsyncioTestCase):
                 reader, writer = (await self.idle(1, "127.0.0.5"))[0]
                 writer.write(began)
                 await asyncio.wait_for(reader.read(), 10)
+
+
+class Terminal(unittest.TestCase):
+    def test_what_another_node_says_is_text(self):
+        for words in (["--why", "node2"], ["--drain", "node2"]):
+            with mock.patch.object(query, "ask_locally", lambda *_: "a\x1b[2J\x9b1m\r\u202eb\nc\n"), \
+                    contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(cli.main(words), 0)
+            self.assertTrue(said.getvalue().endswith("a?[2J?1m??b\nc\n"), said.getvalue())
 
 
 class Orders(unittest.IsolatedAsyncioTestCase):
