@@ -62,7 +62,7 @@ class Page:
     """A running page. Passwords are "right"."""
 
     def __init__(self, agent, jobs=None):
-        from cluster_page_lib import accounts, cluster, server, settings  # pylint: disable=import-outside-toplevel
+        from cluster_page_lib import accounts, cluster, gate, server, settings  # pylint: disable=import-outside-toplevel
         self._state = tempfile.TemporaryDirectory()
         options = settings.read(["--state", self._state.name, "--port", "1", "--jobs", "none"])
         self._accounts = accounts.Accounts
@@ -72,7 +72,7 @@ class Page:
         cluster.FRESH_SECONDS = 0.0
         self._server = server.configured(options, self.context)
         self._server.install_signal_handlers = lambda: None
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = gate.Listener(fileno=socket.create_server(("127.0.0.1", 0)).detach())
         self.port = listener.getsockname()[1]
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
@@ -106,14 +106,15 @@ class Answer:
 class Browser:
     """Keeps the cookie, sends what a browser sends."""
 
-    def __init__(self, port):
+    def __init__(self, port, source="127.0.0.1"):
+        self.source = source
         self.host = f"127.0.0.1:{port}"
         self.cookie, self.token = "", ""
 
     def request(self, method, path, body=None, headers=None):
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        connection = http.client.HTTPSConnection(self.host, timeout=10, context=context)
+        connection = http.client.HTTPSConnection(self.host, timeout=10, context=context, source_address=(self.source, 0))
         sent = {"cookie": self.cookie} if self.cookie else {}
         connection.request(method, path, body, {**sent, **(headers or {})})
         answer = Answer(connection.getresponse())
