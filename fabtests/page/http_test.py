@@ -200,6 +200,12 @@ class Node(Served):
         self.assertEqual(len(self.agent.orders), 1)
 
 
+    def test_isolating_a_node_asks_first(self):
+        text = self.page.browser("ole").get("/node/node2").text
+        self.assertRegex(text, r'<button [^>]*value="isolate"[^>]* data-ask="Isolate node2\?')
+        self.assertNotRegex(text, r'<button [^>]*value="(drain|resume)"[^>]* data-ask')
+
+
 class Large(Served):
     nodes = 1000
 
