@@ -1,5 +1,7 @@
 """Commands of users on other nodes: how many one user may run, and how all that belongs to a job ends."""
 import asyncio
+import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -59,6 +61,11 @@ class Commands(unittest.IsolatedAsyncioTestCase):
                         self.assertEqual(file.read(), "sleep\n")
                 await self.end(0, user=ONE, job="8", nodes=["node1"])
                 await self.end(0, user=OTHER, job="7", nodes=["node1"])
+
+    async def test_commands_are_noted_with_their_user(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            await self.run_as(ONE, "true", "7")
+        self.assertIn('"event": "command", "user": "daemon", "job": "7"}', said.getvalue())
 
     async def test_a_job_is_a_number(self):
         for job in ("", "../x", "1/2", "\u00b2", "-1", "1" * 16):

@@ -1,5 +1,8 @@
 """Jobs of the page: valid requests, how the page's own queue assigns nodes, and the pages about jobs."""
 import asyncio
+import contextlib
+import io
+import json
 import os
 import re
 import sys
@@ -160,7 +163,7 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
 
     async def test_nodes_that_do_not_answer_are_named(self):
         self.agent.left = ["node2"]
-        self.assertEqual((await self.until(await self.submit(), "ended")).reason, " (processes of it may be left on node2)")
+        self.assertEqual((await self.until(await self.submit(), "ended")).reason, "(processes of it may be left on node2)")
 
     async def test_jobs_are_known_after_a_restart(self):
         ended = await self.submit()
@@ -221,6 +224,9 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.queue.cancelled, [("1", "sam"), ("1", "ole")])
         self.assertEqual(sam.get("/jobs/2").status, 404)
 
+    def test_cancelling_a_job_asks_first(self):
+        self.assertIn('data-ask="Cancel job 1, &lt;b&gt;bold&lt;/b&gt;, of sam?', self.page.browser("sam").get("/jobs/1").text)
+
     def test_a_job_is_submitted_by_its_user_and_no_other(self):
         sam = self.page.browser("sam")
         self.assertEqual(sam.post("/jobs/new", {**GOOD, "user": "root"}).headers["location"], "/jobs/1")
@@ -230,6 +236,22 @@ class Pages(unittest.TestCase):
         self.assertNotIn("<script>alert", answer.text)
         self.assertEqual(sam.post("/jobs/new", GOOD, {"origin": "https://evil.example"}).status, 403)
         self.assertEqual(sam.post("/jobs/new", {**GOOD, "token": "x"}).status, 403)
+
+    def test_logins_and_jobs_are_noted_with_their_user(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.page.browser().log_in("sam\nx\x1b", "wrong")
+            sam, ole = self.page.browser("sam"), self.page.browser("ole")
+            sam.post("/jobs/new", GOOD)
+            ole.post("/jobs/1/cancel", {})
+            sam.post("/logout", {})
+        notes = [json.loads(line.removeprefix("audit: ")) for line in said.getvalue().splitlines()]
+        for note in notes:
+            self.assertRegex(note.pop("at"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(notes, [
+            {"event": "login refused", "user": "sam\nx\x1b", "address": "127.0.0.1"},
+            {"event": "login", "user": "sam", "address": "127.0.0.1"}, {"event": "login", "user": "ole", "address": "127.0.0.1"},
+            {"event": "job submitted", "user": "sam", "job": "1", "name": "first try", "nodes": 2, "program": "/bin/echo"},
+            {"event": "job cancelled", "user": "ole", "job": "1", "owner": "sam"}, {"event": "logout", "user": "sam"}])
 
     def test_output_comes_in_pieces_and_is_text(self):
         sam = self.page.browser("sam")

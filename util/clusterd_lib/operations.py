@@ -6,7 +6,7 @@ account may look; actions need the role.
 import asyncio
 import time
 
-from . import checked, roles
+from . import audit, checked, roles
 from .errors import AgentError
 from .measure import rate
 from .protocol import wire
@@ -93,6 +93,7 @@ class Operations:
         text = f"{words} by {user}{': ' + reason if reason else ''}"
         daemon.agent.order(node, ORDERS[order], "" if order == "resume" else text[:REASON_MAX], time.monotonic())
         daemon.history.add("order", node, text)
+        audit.note("action", user=user, node=node, action=order, reason=reason)
         daemon.rearm()
         return text
 
@@ -110,6 +111,7 @@ class Operations:
         self._need_operate(caller)
         if not self._daemon.agent.membership.forget(str(arguments["node"])):
             raise AgentError("only a node that is down can be forgotten")
+        audit.note("action", user=caller.user, node=str(arguments["node"]), action="forget", reason="")
         return "forgotten"
 
     async def _rate_open(self, caller, arguments):

@@ -10,7 +10,7 @@ import contextlib
 import tempfile
 from collections import Counter
 
-from . import accounts, job_group, roles
+from . import accounts, audit, job_group, roles
 from .errors import AgentError
 
 BEGIN_SECONDS = 0.3
@@ -64,6 +64,7 @@ class Remote:
         account = accounts.find(user)
         if len(command) > COMMAND_BYTES_MAX or self._running[user] >= RUNNING_MAX:
             raise AgentError(f"the command has more than {COMMAND_BYTES_MAX} bytes, or {RUNNING_MAX} commands of {user} are running")
+        audit.note("command", user=user, job=job)
         self._running[user] += 1
         in_job = job_group.is_number(job)
         with tempfile.TemporaryFile() as errors, job_group.joined(account, job) if in_job else contextlib.nullcontext({}) as more:

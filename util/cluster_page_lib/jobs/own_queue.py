@@ -13,7 +13,7 @@ import signal
 import time
 from subprocess import SubprocessError
 
-from clusterd_lib import accounts, job_group
+from clusterd_lib import accounts, audit, job_group
 from clusterd_lib.errors import AgentError
 from clusterd_lib.protocol.wire import is_name
 
@@ -114,6 +114,7 @@ class OwnQueue:
 
     def _end(self, job, state, reason):
         job.state, job.reason, job.ended = state, reason, time.time()
+        audit.note("job over", user=job.user, job=job.number, state=state, reason=reason, nodes=job.nodes)
         self._requests.pop(job.number, None)
         self._save(job)
         self._wake.set()
@@ -142,6 +143,7 @@ class OwnQueue:
             job.reason = f"waits for {job.wanted} free nodes: {len(free)} of {len(good)} are"
             return False
         job.nodes, job.state, job.started, job.reason = free[:job.wanted], RUNNING, time.time(), ""
+        audit.note("job started", user=job.user, job=job.number, nodes=job.nodes)
         self._save(job)
         self._spawn(self._run(job, self._requests[job.number]))
         return True
@@ -183,7 +185,7 @@ class OwnQueue:
         if job.reason:
             self._end(job, CANCELLED, job.reason + left)
         else:
-            self._end(job, FAILED if status else ENDED, (f"status {status}" if status else "") + left)
+            self._end(job, FAILED if status else ENDED, ((f"status {status}" if status else "") + left).strip())
 
     async def _end_processes(self, job):
         """Ends what the job has left on its nodes; a sentence if that fails."""

@@ -7,7 +7,7 @@ from urllib.parse import quote
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from clusterd_lib import roles
+from clusterd_lib import audit, roles
 from clusterd_lib.errors import AgentError
 
 from ..jobs import job as job_module
@@ -56,7 +56,9 @@ async def form(request, visit):
 async def submit(request, visit):
     queue = _queue(request)
     try:
-        number = await queue.submit(visit.user, job_module.read(visit.form))
+        wanted = job_module.read(visit.form)
+        number = await queue.submit(visit.user, wanted)
+        audit.note("job submitted", user=visit.user, job=number, name=wanted.name, nodes=wanted.nodes, program=(wanted.words or [""])[0])
     except (job_module.BadRequest, AgentError) as error:
         fields = {**_EMPTY, **{name: visit.form[name] for name in _EMPTY if name in visit.form}}
         return request.app.state.context.page("submit.html", visit, 400, fields=fields, trouble=str(error), title=queue.title)
@@ -94,6 +96,7 @@ async def output(request, visit):
 async def cancel(request, visit):
     job = await _found(request, visit, to_read=True)
     if job.is_open:
+        audit.note("job cancelled", user=visit.user, job=job.number, owner=job.user)
         await _queue(request).cancel(job, visit.user)
     return RedirectResponse(f"/jobs/{quote(job.number, safe='')}", 303)
 
