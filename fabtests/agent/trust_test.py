@@ -8,6 +8,7 @@ import json
 import os
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import types
@@ -23,7 +24,7 @@ except interpreter.AgentError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-from clusterd_lib import checked, operations, query, reports, roles, survey, view  # noqa: E402
+from clusterd_lib import checked, operations, passed_sockets, query, reports, roles, survey, transport, view  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 from clusterd_lib.measure import accounting, endpoints  # noqa: E402
 from clusterd_lib.protocol import wire  # noqa: E402
@@ -309,6 +310,70 @@ class Terminal(unittest.TestCase):
                     contextlib.redirect_stdout(io.StringIO()) as said:
                 self.assertEqual(cli.main(words), 0)
             self.assertTrue(said.getvalue().endswith("a?[2J?1m??b\nc\n"), said.getvalue())
+
+
+# A user's process that takes the names of the agent, where it can.
+SQUATTER = """
+import os, socket, sys
+os.setuid(65534)
+for family, kind, where in ((socket.AF_UNIX, socket.SOCK_STREAM, sys.argv[1].replace("@", "\\0")),
+                            (socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", int(sys.argv[2]))),
+                            (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(sys.argv[2])))):
+    one = socket.socket(family, kind)
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT) if family == socket.AF_INET else ():
+        one.setsockopt(socket.SOL_SOCKET, option, 1)
+    try:
+        one.bind(where)
+        print(kind, "taken")
+    except OSError:
+        pass
+"""
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root starts a process of another user")
+class PassedSockets(unittest.IsolatedAsyncioTestCase):
+    async def test_no_user_takes_the_names_that_systemd_holds_for_the_agent(self):
+        name, held = f"\0clusterd-test-{os.getpid()}", []
+        for family, kind in ((socket.AF_UNIX, socket.SOCK_STREAM), (socket.AF_INET, socket.SOCK_STREAM), (socket.AF_INET, socket.SOCK_DGRAM)):
+            held.append(socket.socket(family, kind))
+            self.addCleanup(held[-1].close)
+            if family == socket.AF_INET:
+                held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        held[0].bind(name)
+        held[1].bind(("0.0.0.0", 0))
+        port = held[1].getsockname()[1]
+        held[2].bind(("0.0.0.0", port))
+        for one in held[:2]:
+            one.listen()
+        first = min(one.fileno() for one in held)
+        self.assertEqual([one.fileno() - first for one in held], [0, 1, 2])
+        with mock.patch.dict(os.environ, {"LISTEN_FDS": "3", "LISTEN_PID": str(os.getpid())}), \
+                mock.patch.object(passed_sockets, "_FIRST", first):
+            passed = passed_sockets.Passed(name, port)
+            self.assertNotIn("LISTEN_FDS", os.environ)
+        for one, copy in zip(held, (passed.local, passed.questions, passed.port_holder)):
+            self.assertEqual(one.fileno(), copy.fileno())
+            one.detach()
+        squatter = subprocess.run([sys.executable, "-c", SQUATTER, name.replace("\0", "@"), str(port)], capture_output=True, text=True, check=True)
+        self.assertEqual(squatter.stdout, "")
+        rail = {**good_card()["rails"][0], "address": "127.0.0.1", "network": "127.0.0.0/8"}
+        opened = transport.Transport(asyncio.get_running_loop(), types.SimpleNamespace(cluster="a", port=port, group="", peers=[]), KEY,
+                                     None, passed.port_holder is not None)
+        opened.open([rail])
+        self.addCleanup(opened.close)
+        server = query.Server("node1", KEY, _echo)
+        await server.listen_locally(passed.local)
+        await server.listen("0.0.0.0", port, passed.questions)
+        self.addCleanup(server.close)
+        self.addCleanup(passed.port_holder.close)
+        self.assertEqual(await query.ask("node1", "127.0.0.1", port, KEY, "card"), "card")
+        with mock.patch.object(query, "LOCAL_NAME", name):
+            self.assertEqual(await asyncio.to_thread(query.ask_locally, "status"), "status")
+
+    async def test_what_systemd_has_passed_to_another_process_is_not_ours(self):
+        with mock.patch.dict(os.environ, {"LISTEN_FDS": "3", "LISTEN_PID": "1"}):
+            passed = passed_sockets.Passed("\0x", 1)
+        self.assertEqual((passed.local, passed.questions, passed.port_holder), (None, None, None))
 
 
 class Orders(unittest.IsolatedAsyncioTestCase):

@@ -91,15 +91,19 @@ class Server:
         self._users = _Gate(CONNECTIONS_MAX, FROM_ONE_USER_MAX)
         self._root = _Gate(FROM_ONE_USER_MAX, FROM_ONE_USER_MAX)
 
-    async def listen(self, address, port):
-        self._servers.append(await asyncio.start_server(self._remote, address, port))
+    async def listen(self, address, port, opened=None):
+        """`opened`: a socket that listens there already."""
+        where = {"sock": opened} if opened else {"host": address, "port": port}
+        self._servers.append(await asyncio.start_server(self._remote, **where))
 
-    async def listen_locally(self):
-        opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        try:
-            opened.bind(LOCAL_NAME)
-        except OSError as error:
-            raise AgentError("another agent is running on this node") from error
+    async def listen_locally(self, opened=None):
+        if opened is None:
+            opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            try:
+                opened.bind(LOCAL_NAME)
+            except OSError as error:
+                raise AgentError("another agent is running on this node, or a user has taken its name: ss -xlp 'src @clusterd-1'. "
+                                 "systemctl enable --now clusterd.socket keeps the name for the agent") from error
         self._servers.append(await asyncio.start_unix_server(self._local, sock=opened))
 
     def ports(self):
