@@ -318,7 +318,8 @@ import os, socket, sys
 os.setuid(65534)
 for family, kind, where in ((socket.AF_UNIX, socket.SOCK_STREAM, sys.argv[1].replace("@", "\\0")),
                             (socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", int(sys.argv[2]))),
-                            (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(sys.argv[2])))):
+                            (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(sys.argv[2]))),
+                            (socket.AF_INET, socket.SOCK_DGRAM, ("239.255.79.47", int(sys.argv[2])))):
     one = socket.socket(family, kind)
     for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT) if family == socket.AF_INET else ():
         one.setsockopt(socket.SOL_SOCKET, option, 1)
@@ -339,6 +340,7 @@ class PassedSockets(unittest.IsolatedAsyncioTestCase):
             self.addCleanup(held[-1].close)
             if family == socket.AF_INET:
                 held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as systemd does
         held[0].bind(name)
         held[1].bind(("0.0.0.0", 0))
         port = held[1].getsockname()[1]

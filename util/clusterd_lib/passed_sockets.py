@@ -21,4 +21,6 @@ class Passed:
                 if opened.type == socket.SOCK_STREAM:
                     self.questions = opened
                 else:
+                    # systemd sets this always. With it any user could share the port.
+                    opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 0)
                     self.port_holder = opened
