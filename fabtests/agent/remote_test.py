@@ -10,7 +10,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from clusterd_lib import job_group, query, remote, roles  # noqa: E402
+from clusterd_lib import accounts, job_group, query, remote, roles  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 
 ONE, OTHER = "daemon", "nobody"
@@ -61,6 +61,22 @@ class Commands(unittest.IsolatedAsyncioTestCase):
                         self.assertEqual(file.read(), "sleep\n")
                 await self.end(0, user=ONE, job="8", nodes=["node1"])
                 await self.end(0, user=OTHER, job="7", nodes=["node1"])
+
+    async def test_systemd_gets_words_and_variables_as_they_are(self):
+        account = accounts.find(ONE)
+        with mock.patch.dict(os.environ, {"CLUSTER_JOBS_BY_SYSTEMD": "yes"}), tempfile.TemporaryDirectory() as place:
+            path = os.path.join(place, "environment")
+            with job_group.started(account, "7", ["/bin/echo", "$HOME", "%n"], {"SECRET": 'a"$b\\`'}, path) as (words, options):
+                pass
+            self.assertEqual(os.stat(path).st_mode & 0o777, 0o600)
+            with open(path, encoding="utf-8") as file:
+                self.assertIn('SECRET="a\\"\\$b\\\\\\`"\n', file.read())
+            self.assertNotIn("SECRET", " ".join(words), "every user can see them")
+            self.assertNotIn("env", options)
+            self.assertEqual((words[0], words[-4:]), ("systemd-run", ["--", "/bin/echo", "$$HOME", "%n"]))
+            self.assertRegex(" ".join(words), f" --unit=cluster-job-{account.pw_uid}-7-[0-9a-f]+ --uid={ONE} .*EnvironmentFile={path} ")
+            with job_group.started(account, "", ["/bin/sh", "-c", "true"], {}) as (words, _):
+                self.assertIn("--property=ExitType=cgroup", words)
 
     async def test_commands_are_noted_with_their_user(self):
         with contextlib.redirect_stderr(io.StringIO()) as said:

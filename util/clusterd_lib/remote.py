@@ -6,7 +6,6 @@ when it has started, so no connection stays open while the job runs. A command m
 belongs; the page then ends all that the command has left, on every node of the job.
 """
 import asyncio
-import contextlib
 import tempfile
 from collections import Counter
 
@@ -14,7 +13,7 @@ from . import accounts, audit, job_group, roles
 from .errors import AgentError
 
 BEGIN_SECONDS = 0.3
-END_SECONDS = job_group.END_SECONDS + 2
+END_SECONDS = job_group.END_SECONDS + 5
 COMMAND_BYTES_MAX = 100_000
 RUNNING_MAX = 256  # of one user
 
@@ -66,12 +65,13 @@ class Remote:
             raise AgentError(f"the command has more than {COMMAND_BYTES_MAX} bytes, or {RUNNING_MAX} commands of {user} are running")
         audit.note("command", user=user, job=job)
         self._running[user] += 1
-        in_job = job_group.is_number(job)
-        with tempfile.TemporaryFile() as errors, job_group.joined(account, job) if in_job else contextlib.nullcontext({}) as more:
+        job = job if job_group.is_number(job) else ""
+        environment = {job_group.VARIABLE: job} if job else {}
+        with tempfile.TemporaryFile() as errors, job_group.started(account, job, ["/bin/sh", "-c", command], environment) as how:
+            words, options = how
             try:
                 process = await asyncio.create_subprocess_exec(
-                    "/bin/sh", "-c", command, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=errors,
-                    **accounts.options(account, **{job_group.VARIABLE: job} if in_job else {}), **more)
+                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.DEVNULL, stderr=errors, **options)
             except BaseException:
                 self._running[user] -= 1
                 raise

@@ -166,10 +166,12 @@ class OwnQueue:
     async def _run(self, job, request):
         try:
             account = accounts.find(job.user)
-            with open(self._path(job.number, "output"), "ab") as output, job_group.joined(account, job.number) as more:
+            command, environment = self._command(job, request), self._environment(job, request)
+            with open(self._path(job.number, "output"), "ab") as output, job_group.started(
+                    account, job.number, command, environment, self._path(job.number, "environment")) as how:
+                words, options = how
                 process = await asyncio.create_subprocess_exec(
-                    *self._command(job, request), stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=asyncio.subprocess.STDOUT,
-                    **accounts.options(account, **self._environment(job, request)), **more)
+                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=asyncio.subprocess.STDOUT, **options)
         except (OSError, SubprocessError, AgentError) as error:
             self._end(job, FAILED, f"it could not be started: {error}")
             return

@@ -53,12 +53,13 @@ class Endpoints:
             stderr=asyncio.subprocess.DEVNULL)
         try:
             output = await asyncio.wait_for(self._read(process.stdout), SECONDS_MAX)
-        except asyncio.TimeoutError as error:
-            raise OSError("it takes too long") from error
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            if isinstance(error, asyncio.TimeoutError):
+                raise OSError("it takes too long") from error
+            raise
         finally:
-            if process.returncode is None:
-                with contextlib.suppress(ProcessLookupError):
-                    process.kill()
             await process.wait()
         return output.decode(errors="replace")
 
