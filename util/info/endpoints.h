@@ -19,8 +19,8 @@ struct EndpointReport {
   std::string network;   ///< a process of its network namespace: "self", or its number
   std::string endpoint;  ///< its address
   std::string trouble;   ///< why there is no report
-  unsigned user = ~0u;  ///< ~0: unknown, there was no connection
-  Launcher launcher;  ///< of its process, if requested
+  unsigned user = ~0u;   ///< ~0: unknown, there was no connection
+  Launcher launcher;     ///< of its process, if requested
   Report report;
   std::string json;  ///< in place of the report, if requested
 };
