@@ -29,11 +29,11 @@ ExecStopPost=/bin/systemctl --force --force poweroff
 """
 # Runs inside, as root, and prints what the test looks at.
 INSIDE = r"""
-import http.client, json, os, re, socket, ssl, subprocess, sys, time
+import http.client, json, os, re, ssl, subprocess, sys, tempfile, time
 from urllib.parse import urlencode
 sys.path.insert(0, "/opt/cluster/util")
 from clusterd_lib import query
-found = {}
+found, public = {}, tempfile.gettempdir()
 
 def sh(command):
     return subprocess.run(command, shell=True, capture_output=True, text=True).stdout
@@ -97,12 +97,13 @@ found["taken while no agent runs"] = taken()
 sh("systemctl start clusterd")
 found["nodes"] = [node["name"] for node in query.ask_locally("status", {})["nodes"]]
 sh("setpriv --reuid sam --regid sam --init-groups env CLUSTER_JOB=7 python3 -B /opt/cluster/util/cluster-remote n1 "
-   "'setsid sleep 1111 & echo $CLUSTER_JOB $HOME $(id -un) $(grep NoNewPrivs /proc/self/status) > /home/sam/out'")
+   "'setsid sleep 1111 & echo $CLUSTER_JOB $(id -un) $(grep NoNewPrivs /proc/self/status) > $HOME/out'")
+out = os.path.join(os.path.expanduser("~sam"), "out")
 for _ in range(100):
-    if os.path.exists("/home/sam/out") and os.path.getsize("/home/sam/out"):
+    if os.path.exists(out) and os.path.getsize(out):
         break
     time.sleep(0.1)
-found["command"] = open("/home/sam/out").read().split()
+found["command"] = open(out).read().split()
 found["left by a command"] = alive()
 found["nodes with processes"] = query.ask_locally("end-job-on", {"user": "sam", "job": "7", "nodes": ["n1"]})
 found["left after its end"] = alive()
@@ -111,10 +112,10 @@ found["expired"] = page.ask("POST", "/login", {"user": "old", "password": "right
 found["login"] = page.ask("POST", "/login", {"user": "sam", "password": "right"})[0]
 page.ask("GET", "/")
 job = page.submit('''#!/bin/sh
-echo "$V"; id -un; grep NoNewPrivs /proc/self/status; touch /tmp/mine; env -i setsid sleep 1222 & sleep 2; exit 3''')
+echo "$V"; id -un; grep NoNewPrivs /proc/self/status; touch ''' + public + '''/mine; env -i setsid sleep 1222 & sleep 2; exit 3''')
 found["job"] = page.until(job, "failed", "ended")
 found["output"] = re.sub("<[^>]+>", "", page.ask("GET", job + "/output?from=0")[1]).split("\n")
-found["/tmp"] = os.path.exists("/tmp/mine")
+found["public"] = os.path.exists(public + "/mine")
 found["left by a job"] = alive()
 job = page.submit("#!/bin/sh\nenv -i setsid sleep 1333 & sleep 1444\n")
 found["running"] = page.until(job, "running")
@@ -187,7 +188,7 @@ class Booted(unittest.TestCase):
         self.assertEqual((self.found["taken"], self.found["taken while no agent runs"], self.found["nodes"]), ("", "", ["n1"]))
 
     def test_a_command_runs_without_restrictions_and_ends_with_its_job(self):
-        self.assertEqual(self.found["command"], ["7", "/home/sam", "sam", "NoNewPrivs:", "0"])
+        self.assertEqual(self.found["command"], ["7", "sam", "NoNewPrivs:", "0"])
         self.assertEqual([self.found[name] for name in ("left by a command", "nodes with processes", "left after its end")], [1, [], 0])
 
     def test_an_account_that_has_expired_does_not_get_in(self):
@@ -197,7 +198,7 @@ class Booted(unittest.TestCase):
         self.assertEqual(self.found["job"], "failed")
         self.assertIn("a &#34;q&#34; $x `y` \\ z", "\n".join(self.found["output"]))
         self.assertRegex("\n".join(self.found["output"]), re.compile(r"^sam\nNoNewPrivs:\t0$", re.MULTILINE))
-        self.assertEqual((self.found["/tmp"], self.found["left by a job"]), (True, 0))
+        self.assertEqual((self.found["public"], self.found["left by a job"]), (True, 0))
         self.assertEqual([self.found[name] for name in ("running", "cancelled", "left by a cancelled job")], ["running", "cancelled", 0])
 
     def test_the_journal_has_the_audit_log(self):
