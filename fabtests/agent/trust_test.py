@@ -117,11 +117,13 @@ class Processes(unittest.TestCase):
         name, options = {"endpoint": "e"}, [{"option": "FI_A", "from": "environment"}, {"option": "FI_B", "from": "default"}]
         good = {"pid": 2, "command": "b", "endpoints": [{"endpoint": name, "counters": {"bytes_sent": 7}, "options": options}]}
         for bad in ({"endpoint": name, "options": [{"option": "FI_X", "value": "1"}]}, {"endpoint": {}}, {"endpoint": "e"}, {}, [],
-                    *({"endpoint": name, "counters": counters} for counters in ({"bytes_sent": "x"}, [1], {"bytes_sent": -1})),
+                    *({"endpoint": name, "counters": counters} for counters in (
+                        {"bytes_sent": "x"}, [1], {"bytes_sent": -1}, {f"a{number}": 1 for number in range(1000)})),
                     {"endpoint": name, "peers": [{"peer": "p"}]},
                     {"endpoint": name, "counters": {}, "peers": [{"peer": "p", "path": "shm", "sent_frames": 1}]}):
             processes = self.refreshed(json.dumps({"processes": [{"pid": 1, "command": "a", "endpoints": [bad]}, good]}))
             self.assertEqual([process["pid"] for process in processes], [1, 2], bad)
+            self.assertLess(len(processes[0]["endpoints"][0].get("counters", ())), 300, "each is a family of metrics")
             self.assertEqual(processes[1]["endpoints"][0]["options"], options[:1], bad)
         self.assertEqual(self.refreshed("9" * 5000), [])
 
