@@ -4,12 +4,14 @@ import collections
 import os
 import random
 import re
+import socket
 import sys
 import tempfile
 import time
 import types
 import unittest
 import xml.etree.ElementTree
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
 from clusterd_lib import interpreter, key  # noqa: E402
@@ -22,7 +24,7 @@ except interpreter.AgentError as error:
 
 from clusterd_lib import query, survey  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
-from clusterd_lib.measure import clock, findings, links  # noqa: E402
+from clusterd_lib.measure import clock, findings, links, rails  # noqa: E402
 from clusterd_lib.protocol import traffic, wire  # noqa: E402
 from clusterd_lib.status import matrix, text, topology  # noqa: E402
 
@@ -205,6 +207,20 @@ class Written(unittest.TestCase):
         for kind in (wire.ECHO, wire.ECHO_REPLY):
             sent = wire.encode(wire.Message(kind, 1, name, "", 1), wire.tag("c"), b"k" * 16)
             self.assertLessEqual(len(sent) + wire.OVERHEAD_BYTES, links.ECHO_BYTES)
+
+
+class Rails(unittest.TestCase):
+    def test_named_interfaces_come_in_their_order_and_no_others(self):
+        def named(*wanted):
+            addresses = {name: [types.SimpleNamespace(family=socket.AF_INET, address="10.0.0.1", netmask="255.255.255.0")]
+                         for name in ("eth10", "eth2", "eth0")}
+            stats = {name: types.SimpleNamespace(mtu=1500, speed=0, duplex=0, isup=True) for name in addresses}
+            with mock.patch.object(rails.psutil, "net_if_addrs", lambda: addresses), \
+                    mock.patch.object(rails.psutil, "net_if_stats", lambda: stats):
+                return [rail["device"] for rail in rails.read(list(wanted))]
+
+        self.assertEqual(named(), ["eth0", "eth2", "eth10"])
+        self.assertEqual(named("eth2", "eth0", "eth7"), ["eth2", "eth0"])
 
 
 class Clock(unittest.TestCase):

@@ -3,10 +3,12 @@
 import asyncio
 import collections
 import contextlib
+import io
 import json
 import os
 import socket
 import struct
+import subprocess
 import sys
 import tempfile
 import types
@@ -22,10 +24,11 @@ except interpreter.AgentError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
-from clusterd_lib import checked, operations, query, reports, roles, survey, view  # noqa: E402
+from clusterd_lib import checked, operations, passed_sockets, query, reports, roles, survey, transport, view  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 from clusterd_lib.measure import accounting, endpoints  # noqa: E402
 from clusterd_lib.protocol import wire  # noqa: E402
+from clusterd_lib.status import cli  # noqa: E402
 
 KEY = b"k" * 16
 
@@ -114,13 +117,51 @@ class Processes(unittest.TestCase):
         name, options = {"endpoint": "e"}, [{"option": "FI_A", "from": "environment"}, {"option": "FI_B", "from": "default"}]
         good = {"pid": 2, "command": "b", "endpoints": [{"endpoint": name, "counters": {"bytes_sent": 7}, "options": options}]}
         for bad in ({"endpoint": name, "options": [{"option": "FI_X", "value": "1"}]}, {"endpoint": {}}, {"endpoint": "e"}, {}, [],
-                    *({"endpoint": name, "counters": counters} for counters in ({"bytes_sent": "x"}, [1], {"bytes_sent": -1})),
+                    *({"endpoint": name, "counters": counters} for counters in (
+                        {"bytes_sent": "x"}, [1], {"bytes_sent": -1}, {f"a{number}": 1 for number in range(1000)})),
                     {"endpoint": name, "peers": [{"peer": "p"}]},
                     {"endpoint": name, "counters": {}, "peers": [{"peer": "p", "path": "shm", "sent_frames": 1}]}):
             processes = self.refreshed(json.dumps({"processes": [{"pid": 1, "command": "a", "endpoints": [bad]}, good]}))
             self.assertEqual([process["pid"] for process in processes], [1, 2], bad)
+            self.assertLess(len(processes[0]["endpoints"][0].get("counters", ())), 300, "each is a family of metrics")
             self.assertEqual(processes[1]["endpoints"][0]["options"], options[:1], bad)
         self.assertEqual(self.refreshed("9" * 5000), [])
+
+    def test_an_answer_waits_for_no_look_that_takes_long(self):
+        async def run():
+            found = endpoints.Endpoints("/bin/true", lambda _: "")
+            found.latest = {"processes": ["as before"]}
+            looks, go_on = [], asyncio.Event()
+
+            async def look(*words):
+                looks.append(words)
+                await go_on.wait()
+                return json.dumps({"processes": []})
+
+            found._run = look  # pylint: disable=protected-access
+            with mock.patch.object(endpoints, "WAIT_SECONDS", 0.01), mock.patch.object(endpoints, "PAUSE_SECONDS", 0):
+                await asyncio.wait_for(asyncio.gather(*(found.refresh() for _ in range(3))), 5)
+                await asyncio.wait_for(found.refresh(), 5)
+                self.assertEqual((len(looks), found.latest), (1, {"processes": ["as before"]}))
+            go_on.set()
+            await found.refresh()
+            self.assertEqual((len(looks), found.latest), (1, {"processes": []}))
+
+        asyncio.run(run())
+
+    def test_a_report_is_read_whole_or_not_at_all(self):
+        async def run(most):
+            with mock.patch.object(endpoints, "BYTES_MAX", most), tempfile.NamedTemporaryFile("w", suffix="info") as file:
+                file.write('#!/bin/sh\nprintf \'{"processes": [ ]}\'\n')
+                file.flush()
+                os.chmod(file.name, 0o700)
+                file.file.close()
+                found = endpoints.Endpoints(file.name, lambda _: "")
+                await found.refresh()
+                return found.latest
+
+        self.assertEqual(asyncio.run(run(100)), {"processes": []})
+        self.assertEqual(asyncio.run(run(5)), {"processes": [], "trouble": "cluster-info: it prints more than 0 MB"})
 
     def test_a_job_belongs_to_the_user_that_was_seen_with_it_first(self):
         owners = {1: 1000, 2: 65534, 3: 1000}
@@ -198,7 +239,7 @@ async def _echo(_caller, operation, _arguments):
 
 class Port(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self):
-        self.server = query.Server("node1", KEY, _echo)
+        self.server = query.Server("node1", KEY, _echo, types.SimpleNamespace(serve=lambda *_: asyncio.sleep(60)), lambda address: address == "127.0.0.1")
         await self.server.listen("0.0.0.0", 0)
         self.port = self.server.ports()[0]
         self.name = f"\0clusterd-test-{os.getpid()}"
@@ -225,19 +266,118 @@ class Port(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await query.ask("node1", "127.0.0.1", self.port, KEY, "card", source="127.0.0.1"), "card")
 
     async def test_connections_of_all_nodes_do_not_keep_out_users(self):
-        with mock.patch.object(query, "CONNECTIONS_MAX", 20), mock.patch.object(query, "REQUEST_SECONDS", 60):
-            for last in (2, 3, 4):
-                opened = await self.idle(10, f"127.0.0.{last}")
+        with mock.patch.object(query, "REQUEST_SECONDS", 60):
+            for last in range(2, 8):
+                opened = await self.idle(query.FROM_ONE_NODE_MAX, f"127.0.0.{last}")
             self.assertEqual(await asyncio.wait_for(opened[-1][0].read(), 20), b"")
+            with mock.patch.object(query, "LOCAL_NAME", self.name):
+                self.assertEqual(await asyncio.to_thread(query.ask_locally, "status"), "status")
+
+    async def test_strangers_keep_out_no_node(self):
+        with mock.patch.object(query, "REQUEST_SECONDS", 60):
+            for last in range(2, 19):
+                opened = await self.idle(query.FROM_ONE_NODE_MAX, f"127.0.0.{last}")
+            self.assertEqual(await asyncio.wait_for(opened[-1][0].read(), 20), b"")
+            self.assertEqual(await query.ask("node1", "127.0.0.1", self.port, KEY, "card", source="127.0.0.1"), "card")
+
+    @unittest.skipUnless(os.geteuid() == 0, "only root becomes other users")
+    async def test_users_together_do_not_keep_out_root(self):
+        opened = []
+        self.addCleanup(lambda: [one.close() for one in opened])
+        with mock.patch.object(query, "REQUEST_SECONDS", 60):
+            for user in range(65530, 65534):
+                os.seteuid(user)  # the kernel notes the user of a connection when it is made
+                try:
+                    for _ in range(query.FROM_ONE_USER_MAX):
+                        opened.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+                        opened[-1].connect(self.name)
+                finally:
+                    os.seteuid(0)
+                await asyncio.sleep(0.1)  # the server accepts them
             with mock.patch.object(query, "LOCAL_NAME", self.name):
                 self.assertEqual(await asyncio.to_thread(query.ask_locally, "status"), "status")
 
     async def test_a_connection_without_a_request_is_closed_soon(self):
         with mock.patch.object(query, "REQUEST_SECONDS", 0.05):
-            for began in (b"", query.VERSION, query.VERSION + bytes(16) + b"\0\0\0\1"):
+            for began in (b"", query.VERSION, query.VERSION + bytes(16) + b"\0\0\0\1", b"GET ", b"GET /metrics HTTP/1.1\r\n"):
                 reader, writer = (await self.idle(1, "127.0.0.5"))[0]
                 writer.write(began)
                 await asyncio.wait_for(reader.read(), 10)
+
+
+class Terminal(unittest.TestCase):
+    def test_what_another_node_says_is_text(self):
+        for words in (["--why", "node2"], ["--drain", "node2"]):
+            with mock.patch.object(query, "ask_locally", lambda *_: "a\x1b[2J\x9b1m\r\u202eb\nc\n"), \
+                    contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(cli.main(words), 0)
+            self.assertTrue(said.getvalue().endswith("a?[2J?1m??b\nc\n"), said.getvalue())
+
+
+# A user's process that takes the names of the agent, where it can.
+SQUATTER = """
+import os, socket, sys
+os.setuid(65534)
+for family, kind, where in ((socket.AF_UNIX, socket.SOCK_STREAM, sys.argv[1].replace("@", "\\0")),
+                            (socket.AF_INET, socket.SOCK_STREAM, ("0.0.0.0", int(sys.argv[2]))),
+                            (socket.AF_INET, socket.SOCK_DGRAM, ("127.0.0.1", int(sys.argv[2]))),
+                            (socket.AF_INET, socket.SOCK_DGRAM, ("239.255.79.47", int(sys.argv[2])))):
+    one = socket.socket(family, kind)
+    for option in (socket.SO_REUSEADDR, socket.SO_REUSEPORT) if family == socket.AF_INET else ():
+        one.setsockopt(socket.SOL_SOCKET, option, 1)
+    try:
+        one.bind(where)
+        print(kind, "taken")
+    except OSError:
+        pass
+"""
+
+
+@unittest.skipUnless(os.geteuid() == 0, "only root starts a process of another user")
+class PassedSockets(unittest.IsolatedAsyncioTestCase):
+    async def test_no_user_takes_the_names_that_systemd_holds_for_the_agent(self):
+        name, held = f"\0clusterd-test-{os.getpid()}", []
+        for family, kind in ((socket.AF_UNIX, socket.SOCK_STREAM), (socket.AF_INET, socket.SOCK_STREAM), (socket.AF_INET, socket.SOCK_DGRAM)):
+            held.append(socket.socket(family, kind))
+            self.addCleanup(held[-1].close)
+            if family == socket.AF_INET:
+                held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                held[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as systemd does
+        held[0].bind(name)
+        held[1].bind(("0.0.0.0", 0))
+        port = held[1].getsockname()[1]
+        held[2].bind(("0.0.0.0", port))
+        for one in held[:2]:
+            one.listen()
+        first = min(one.fileno() for one in held)
+        self.assertEqual([one.fileno() - first for one in held], [0, 1, 2])
+        with mock.patch.dict(os.environ, {"LISTEN_FDS": "3", "LISTEN_PID": str(os.getpid())}), \
+                mock.patch.object(passed_sockets, "_FIRST", first):
+            passed = passed_sockets.Passed(name, port)
+            self.assertNotIn("LISTEN_FDS", os.environ)
+        for one, copy in zip(held, (passed.local, passed.questions, passed.port_holder)):
+            self.assertEqual(one.fileno(), copy.fileno())
+            one.detach()
+        squatter = subprocess.run([sys.executable, "-c", SQUATTER, name.replace("\0", "@"), str(port)], capture_output=True, text=True, check=True)
+        self.assertEqual(squatter.stdout, "")
+        rail = {**good_card()["rails"][0], "address": "127.0.0.1", "network": "127.0.0.0/8"}
+        opened = transport.Transport(asyncio.get_running_loop(), types.SimpleNamespace(cluster="a", port=port, group="", peers=[]), KEY,
+                                     None, passed.port_holder is not None)
+        opened.open([rail])
+        self.addCleanup(opened.close)
+        server = query.Server("node1", KEY, _echo)
+        await server.listen_locally(passed.local)
+        await server.listen("0.0.0.0", port, passed.questions)
+        self.addCleanup(server.close)
+        self.addCleanup(passed.port_holder.close)
+        self.assertEqual(await query.ask("node1", "127.0.0.1", port, KEY, "card"), "card")
+        with mock.patch.object(query, "LOCAL_NAME", name):
+            self.assertEqual(await asyncio.to_thread(query.ask_locally, "status"), "status")
+
+    async def test_what_systemd_has_passed_to_another_process_is_not_ours(self):
+        with mock.patch.dict(os.environ, {"LISTEN_FDS": "3", "LISTEN_PID": "1"}):
+            passed = passed_sockets.Passed("\0x", 1)
+        self.assertEqual((passed.local, passed.questions, passed.port_holder), (None, None, None))
 
 
 class Orders(unittest.IsolatedAsyncioTestCase):
@@ -249,6 +389,26 @@ class Orders(unittest.IsolatedAsyncioTestCase):
                                           agent=types.SimpleNamespace(membership=known, order=lambda *_: None), history=mock.Mock())
             said = await operations.Operations(whole).answer(caller, "order", {"node": "x", "order": "drain", "reason": "disk"})
             self.assertEqual(said, f"drained by root: disk{more}")
+
+    async def test_a_reason_is_text_that_every_agent_can_send_and_show(self):
+        taken = []
+        whole = types.SimpleNamespace(key=KEY, rearm=lambda: None, roles=types.SimpleNamespace(of=lambda _: roles.OPERATE),
+                                      agent=types.SimpleNamespace(membership=types.SimpleNamespace(members={"x": None}),
+                                                                  order=lambda *words: taken.append(words)), history=mock.Mock())
+        for words in ({"reason": "\udcff"}, {"reason": "\x1b[2J"}, {"reason": "a\nb"}, {"by": "\udcff"}):
+            with self.assertRaisesRegex(AgentError, "cannot be printed"):
+                await operations.Operations(whole).answer(query.Caller(uid=0), "order", {"node": "x", "order": "drain", **words})
+        self.assertEqual((taken, whole.history.mock_calls), ([], []))
+
+    async def test_a_number_of_events_is_a_number(self):
+        whole = types.SimpleNamespace(roles=types.SimpleNamespace(of=lambda _: roles.LOOK), reports=mock.Mock(), view=mock.Mock())
+        asked = operations.Operations(whole)
+        with mock.patch.object(asked, "refresh_endpoints", mock.AsyncMock()):
+            for number in (float("inf"), float("nan"), -1, "7", None, True):
+                with self.assertRaisesRegex(AgentError, "whole number"):
+                    await asked.answer(query.Caller(uid=0), "status", {"wait": False, "history": number})
+            await asked.answer(query.Caller(uid=0), "status", {"wait": False, "history": 7})
+        whole.view.everything.assert_called_once_with(7)
 
 
 class Keys(unittest.TestCase):

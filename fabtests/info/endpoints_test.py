@@ -7,6 +7,8 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
+import time
 import unittest
 
 import endpoint_program
@@ -30,6 +32,36 @@ while True:
     asker.sendmsg([struct.pack("QQ", 0x6f666e692d6c6c63, len(text))],
                   [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [memory]))])
     os.close(memory)
+"""
+
+# A user who wants to hide the endpoints of others: listens under many names, answers with long reports or not at all.
+HOSTILE = """
+import array, contextlib, fcntl, os, resource, socket, struct, sys
+names, bytes_each = int(sys.argv[1]), int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_NOFILE, (names + 100, names + 100))
+open("/proc/self/comm", "w").write("\\x1b[2J")
+os.setgid(65534)
+os.setuid(65534)
+listeners = []
+for number in range(names):
+    listeners.append(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    listeners[-1].bind(f"\\0cluster-info-1/\\x1b[2J{number}")
+    listeners[-1].listen(4096)
+head = b"[endpoint\\n=endpoint a\\n[counters\\n"
+text = head + b"#a 1\\n" * ((bytes_each - len(head)) // 5)
+print("ready", flush=True)
+while True:
+    for listener in listeners:
+        asker = listener.accept()[0]
+        memory = os.memfd_create("report", os.MFD_ALLOW_SEALING)
+        os.write(memory, text)
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SEAL | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
+        if not bytes_each:
+            sys.stdin.read()
+        with contextlib.suppress(OSError):
+            asker.sendmsg([struct.pack("QQ", 0x6f666e692d6c6c63, len(text))],
+                          [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [memory]))])
+        os.close(memory)
 """
 
 # Acts as the launcher of a rank: its parent, with a TCP connection to a launcher on another node, over which it talks.
@@ -239,6 +271,55 @@ class Endpoints(unittest.TestCase):
         self.assertTrue(self.endpoint(1, one))
         found = [process["endpoints"] for process in self.processes(1) if process["pid"] == forger.pid]
         self.assertEqual(found, [[{"endpoint": {"endpoint": "a"}, "counters": {"bytes_sent": 1}}]])
+
+    def hostile(self, names, bytes_each):
+        """Another user's process in node 1; returns its id."""
+        process = subprocess.Popen(self.cluster.command(1, sys.executable, "-c", HOSTILE, str(names), str(bytes_each)),
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for clean in (process.stdin.close, process.stdout.close, process.wait, process.kill):  # the last one first
+            self.addCleanup(clean)
+        self.assertEqual(process.stdout.readline(), "ready\n")
+        return process.pid
+
+    def test_a_silent_process_of_another_user_holds_up_nobody(self):
+        one = self.start_endpoint(1)
+        silent = self.hostile(1, 0)
+        began = time.monotonic()
+        found = {process["pid"]: process["endpoints"] for process in self.processes(1)}
+        self.assertLess(time.monotonic() - began, 3, "agents ask for 3 seconds")
+        self.assertIn("does not answer", found[silent][0]["trouble"])
+        self.assertTrue(self.endpoint(1, one))
+
+    def test_long_reports_of_another_user_cost_little_and_hide_nobody(self):
+        one = self.start_endpoint(1)
+        hostile = self.hostile(8, 3_000_000)
+        with tempfile.TemporaryFile("w+") as said:
+            words = self.cluster.command(1, os.path.join(endpoint_program.Options.build, "util", "info", "cluster-info"), "--all", "--json")
+            process = subprocess.Popen(words, stdout=said, env=endpoint_program.environment())
+            _, status, used = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+            said.seek(0)
+            text = said.read()
+        self.assertEqual(process.returncode, 0)
+        self.assertLess(used.ru_maxrss, 160 << 10, "KB")
+        self.assertLess(len(text), 16 << 20)
+        endpoints = {each["pid"]: each["endpoints"] for each in json.loads(text)["processes"]}[hostile]
+        self.assertEqual(sum("too long" in each.get("trouble", "") for each in endpoints), 7)
+        self.assertTrue(self.endpoint(1, one))
+
+    def test_many_endpoints_of_another_user_hide_nobody(self):
+        one = self.start_endpoint(1)
+        self.hostile(1100, 100)
+        said = query("--all", before=self.cluster.command(1))
+        self.assertEqual(said["left_out_endpoints"], 1100 - 512)
+        self.assertTrue(self.endpoint(1, one))
+
+    def test_names_of_others_give_no_orders_to_the_terminal(self):
+        self.hostile(1, 100)
+        for words in (("--all",), ("--all", "--json"), ("--why",)):
+            said = endpoint_program.run(*words, before=self.cluster.command(1)).stdout
+            self.assertIn("?[2J", said)
+            self.assertNotIn("\x1b", said, words)
 
     def test_text_is_readable(self):
         one, other, third = self.start_endpoint(1), self.start_endpoint(2), self.start_endpoint(1)

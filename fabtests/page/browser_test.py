@@ -119,7 +119,10 @@ class Page(unittest.TestCase):
         self.submit(name="long one", nodes="4", ranks="4", program=self.nodes.program,
                     arguments="100000 100")
         self.browser.until(30, lambda: "round 2 of" in self.browser.text("#output"), "output")
-        self.browser.submit("#cancel")
+        self.assertRegex(self.browser.answer("#cancel", False), r"^Cancel job \d+, long one, of submit\?")
+        time.sleep(2)
+        self.assertEqual(self.browser.text("#job-state"), "running")
+        self.browser.answer("#cancel", True)
         self.browser.until(20, lambda: self.browser.text("#job-state") == "cancelled", "cancelled")
         self.browser.go("/")
         self.browser.until(20, lambda: "Endpoints\n4" not in self.browser.text("#nodes"), "no endpoint is left")
@@ -141,6 +144,8 @@ class Page(unittest.TestCase):
         self.assertIsNone(self.browser.driver.execute_script("return window.hit;"))
         self.submit_four_and_wait()
         self.browser.go("/node/node4")
+        self.assertRegex(self.browser.answer("button[value=isolate]", False), r"^Isolate node4\?")
+        self.assertEqual(self.browser.text("#state"), "drained")
         self.browser.submit("button[value=resume]")
         self.browser.until(10, lambda: self.browser.text("#state") in ("up", "returned"), "node4 is taken back")
 
@@ -149,7 +154,7 @@ class Page(unittest.TestCase):
         self.log_in("submit")
         self.submit(name="wide", nodes="4", ranks="4", program="/bin/hostname")
         self.browser.until(10, lambda: "3 of 3 are" in self.browser.text("#job"), "a job that waits for its nodes")
-        self.browser.submit("#cancel")
+        self.browser.answer("#cancel", True)
         self.log_in("operate")
 
     def test_7_what_is_refused(self):

@@ -63,6 +63,19 @@ class Chromium:
         button.click()
         self.until(30, lambda: self._is_gone(button), f"a page after {selector}")
 
+    def answer(self, selector, yes):
+        """Presses a button that asks, and answers; returns the question. With yes, waits for the page that follows."""
+        button = self.one(selector)
+        button.click()
+        question = self.driver.switch_to.alert
+        text = question.text
+        if yes:
+            question.accept()
+            self.until(30, lambda: self._is_gone(button), f"a page after {selector}")
+        else:
+            question.dismiss()
+        return text
+
     @staticmethod
     def _is_gone(element):
         try:

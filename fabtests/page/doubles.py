@@ -30,7 +30,7 @@ class Agent:
     """Answers as the agent of a node of a cluster of so many nodes."""
 
     def __init__(self, nodes=4):
-        self.orders = []
+        self.orders, self.ended, self.left = [], [], []
         self.nodes = [{"name": f"node{number}", "state": "up", "reason": "", "order": "", "order_reason": "", "since": time.time(),
                        "rails": [{"device": "eth0", "address": "10.64.0.1", "mtu": 1500}], "cpu": 3.0, "memory": 20.0, "load": 0.1,
                        "endpoints": 0, "links_down": 0} for number in range(1, nodes + 1)]
@@ -50,6 +50,9 @@ class Agent:
         if operation == "order":
             self.orders.append(arguments)
             return f"{arguments['order']} by {arguments['by']}"
+        if operation == "end-job-on":
+            self.ended.append(arguments)
+            return self.left
         if operation == "why":
             return "endpoint 1 waits for node3 <script>alert(1)</script>"
         return [{"at": time.time(), "cpu": 5.0, "memory": 20.0, "rates": {"eth0": [1000, 2000]}}]
@@ -59,7 +62,7 @@ class Page:
     """A running page. Passwords are "right"."""
 
     def __init__(self, agent, jobs=None):
-        from cluster_page_lib import accounts, cluster, server, settings  # pylint: disable=import-outside-toplevel
+        from cluster_page_lib import accounts, cluster, gate, server, settings  # pylint: disable=import-outside-toplevel
         self._state = tempfile.TemporaryDirectory()
         options = settings.read(["--state", self._state.name, "--port", "1", "--jobs", "none"])
         self._accounts = accounts.Accounts
@@ -69,7 +72,7 @@ class Page:
         cluster.FRESH_SECONDS = 0.0
         self._server = server.configured(options, self.context)
         self._server.install_signal_handlers = lambda: None
-        listener = socket.create_server(("127.0.0.1", 0))
+        listener = gate.Listener(fileno=socket.create_server(("127.0.0.1", 0)).detach())
         self.port = listener.getsockname()[1]
         self._thread = threading.Thread(target=self._server.run, kwargs={"sockets": [listener]}, daemon=True)
         self._thread.start()
@@ -103,14 +106,15 @@ class Answer:
 class Browser:
     """Keeps the cookie, sends what a browser sends."""
 
-    def __init__(self, port):
+    def __init__(self, port, source="127.0.0.1"):
+        self.source = source
         self.host = f"127.0.0.1:{port}"
         self.cookie, self.token = "", ""
 
     def request(self, method, path, body=None, headers=None):
         context = ssl.create_default_context()
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-        connection = http.client.HTTPSConnection(self.host, timeout=10, context=context)
+        connection = http.client.HTTPSConnection(self.host, timeout=10, context=context, source_address=(self.source, 0))
         sent = {"cookie": self.cookie} if self.cookie else {}
         connection.request(method, path, body, {**sent, **(headers or {})})
         answer = Answer(connection.getresponse())

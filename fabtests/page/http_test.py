@@ -1,13 +1,22 @@
 """The page without a browser: logins, the rights of each role, refused requests, the view of a large cluster."""
+import asyncio.constants
+import contextlib
 import json
+import socket
+import ssl
 import sys
+import time
 import unittest
+from unittest import mock
 
 import doubles
 
 if not doubles.with_packages():
     print("skipped: Starlette, uvicorn or Jinja2 is missing")
     sys.exit(77)
+
+from cluster_page_lib import gate  # noqa: E402
+from cluster_page_lib.web import forms  # noqa: E402
 
 
 class Served(unittest.TestCase):
@@ -79,6 +88,63 @@ class Forgery(Served):
         self.assertEqual(lea.request("DELETE", "/").status, 405)
 
 
+class Connections(Served):
+    def connected(self, source="127.0.0.2"):
+        opened = socket.create_connection(("127.0.0.1", self.page.port), timeout=20, source_address=(source, 0))
+        self.addCleanup(opened.close)
+        return opened
+
+    def encrypted(self):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        opened = context.wrap_socket(self.connected())
+        self.addCleanup(opened.close)
+        return opened
+
+    def is_closed(self, opened):
+        try:
+            return opened.recv(1000) == b""
+        except ConnectionResetError:
+            return True
+
+    def test_silent_connections_of_one_address_keep_out_no_other(self):
+        opened = [self.connected() for _ in range(300)]
+        self.assertTrue(self.is_closed(opened[-1]))
+        self.assertEqual(self.page.browser().get("/login").status, 200)
+        for one in opened:
+            one.close()
+        silent = [self.encrypted() for _ in range(gate.FROM_ONE_ADDRESS_MAX)]
+        self.assertTrue(self.is_closed(self.connected()))
+        self.assertEqual(self.page.browser().get("/login").status, 200)
+        for one in silent:
+            one.close()
+        for _ in range(400):  # places are given back
+            with contextlib.suppress(OSError):
+                if doubles.Browser(self.page.port, "127.0.0.2").get("/login").status == 200:
+                    return
+            time.sleep(0.01)
+        self.fail("the places of closed connections are not given back")
+
+    def test_silent_and_slow_ones_are_closed_soon(self):
+        with mock.patch.object(gate, "HEAD_SECONDS", 0.3), mock.patch.object(asyncio.constants, "SSL_HANDSHAKE_TIMEOUT", 0.3):
+            self.assertTrue(self.is_closed(self.connected()))
+            self.assertTrue(self.is_closed(self.encrypted()))
+            slow = self.encrypted()
+            slow.sendall(b"GET /login HTTP/1.1\r\n")
+            self.assertTrue(self.is_closed(slow))
+            second = self.encrypted()
+            second.sendall(b"GET /login HTTP/1.1\r\nhost: a\r\n\r\n")
+            self.assertTrue(second.recv(1000).startswith(b"HTTP/1.1 200"))
+            second.sendall(b"GET ")
+            while not self.is_closed(second):
+                pass
+        with mock.patch.object(forms, "SECONDS_MAX", 0.3):
+            slow = self.encrypted()
+            host = f"127.0.0.1:{self.page.port}"
+            slow.sendall(f"POST /login HTTP/1.1\r\nhost: {host}\r\norigin: https://{host}\r\ncontent-length: 9\r\n\r\na".encode())
+            self.assertTrue(slow.recv(1000).startswith(b"HTTP/1.1 408"))
+
+
 class Overview(Served):
     def test_four_nodes_their_links_and_the_picture(self):
         text = self.page.browser("lea").get("/").text
@@ -132,6 +198,12 @@ class Node(Served):
             self.assertEqual(ole.post("/node/node2/order", fields).status, 400)
         self.assertEqual(ole.post("/node/node9/order", {"order": "drain"}).status, 503)
         self.assertEqual(len(self.agent.orders), 1)
+
+
+    def test_isolating_a_node_asks_first(self):
+        text = self.page.browser("ole").get("/node/node2").text
+        self.assertRegex(text, r'<button [^>]*value="isolate"[^>]* data-ask="Isolate node2\?')
+        self.assertNotRegex(text, r'<button [^>]*value="(drain|resume)"[^>]* data-ask')
 
 
 class Large(Served):

@@ -1,11 +1,15 @@
 """Jobs of the page: valid requests, how the page's own queue assigns nodes, and the pages about jobs."""
 import asyncio
+import contextlib
+import io
+import json
 import os
 import re
 import sys
 import tempfile
 import types
 import unittest
+from unittest import mock
 
 import doubles
 
@@ -15,6 +19,7 @@ if not doubles.with_packages():
 
 from cluster_page_lib import cluster  # noqa: E402
 from cluster_page_lib.jobs import job, own_queue  # noqa: E402
+from clusterd_lib import job_group  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 
 USER = "daemon"
@@ -116,6 +121,50 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
         found = await self.until(await self.script("#!/no/such/shell\n"), "failed")
         self.assertIn("could not be started", found.reason)
 
+    async def left_behind(self, text):
+        """Runs a script whose child leaves its session; returns the job, the child, and whether it lives."""
+        number = await self.script(f"#!/bin/sh\nsetsid sleep 1000 &\necho $!\n{text}\n")
+        found = await self.until(number, "running", "ended")
+        while not (said := await self.text(found)).endswith("\n"):
+            await asyncio.sleep(0.005)
+        return found, int(said)
+
+    async def test_all_processes_end_with_their_job(self):
+        for place in (job_group._place, lambda: None):  # pylint: disable=protected-access
+            with mock.patch.object(job_group, "_place", place):
+                found, child = await self.left_behind("exec sleep 1000")
+                self.assertTrue(os.path.exists(f"/proc/{child}"))
+                await self.queue.cancel(found, "ole")
+                self.assertEqual((await self.until(found.number, "cancelled")).reason, "cancelled by ole")
+                await self.gone(child)
+                self.assertEqual(self.agent.ended[-1], {"user": USER, "job": found.number, "nodes": ["node1", "node2"]})
+                found, child = await self.left_behind("")
+                self.assertEqual((await self.until(found.number, "ended")).reason, "")
+                await self.gone(child)
+
+    async def gone(self, process):
+        """A process that was killed takes a moment to end."""
+        for _ in range(400):
+            try:
+                with open(f"/proc/{process}/stat", encoding="utf-8") as file:
+                    if file.read().rpartition(")")[2].split()[0] == "Z":
+                        return
+            except OSError:
+                return
+            await asyncio.sleep(0.005)
+        os.kill(process, 9)
+        self.fail("it runs on")
+
+    @unittest.skipUnless(job_group._place(), "no cgroups of version 2")  # pylint: disable=protected-access
+    async def test_a_process_of_a_job_cannot_hide(self):
+        number = await self.script("#!/bin/sh\nenv -i setsid sleep 1000 &\necho $!\n")
+        child = int(await self.text(await self.until(number, "ended")))
+        await self.gone(child)
+
+    async def test_nodes_that_do_not_answer_are_named(self):
+        self.agent.left = ["node2"]
+        self.assertEqual((await self.until(await self.submit(), "ended")).reason, "(processes of it may be left on node2)")
+
     async def test_jobs_are_known_after_a_restart(self):
         ended = await self.submit()
         await self.until(ended, "ended")
@@ -175,6 +224,9 @@ class Pages(unittest.TestCase):
         self.assertEqual(self.queue.cancelled, [("1", "sam"), ("1", "ole")])
         self.assertEqual(sam.get("/jobs/2").status, 404)
 
+    def test_cancelling_a_job_asks_first(self):
+        self.assertIn('data-ask="Cancel job 1, &lt;b&gt;bold&lt;/b&gt;, of sam?', self.page.browser("sam").get("/jobs/1").text)
+
     def test_a_job_is_submitted_by_its_user_and_no_other(self):
         sam = self.page.browser("sam")
         self.assertEqual(sam.post("/jobs/new", {**GOOD, "user": "root"}).headers["location"], "/jobs/1")
@@ -185,6 +237,22 @@ class Pages(unittest.TestCase):
         self.assertEqual(sam.post("/jobs/new", GOOD, {"origin": "https://evil.example"}).status, 403)
         self.assertEqual(sam.post("/jobs/new", {**GOOD, "token": "x"}).status, 403)
 
+    def test_logins_and_jobs_are_noted_with_their_user(self):
+        with contextlib.redirect_stderr(io.StringIO()) as said:
+            self.page.browser().log_in("sam\nx\x1b", "wrong")
+            sam, ole = self.page.browser("sam"), self.page.browser("ole")
+            sam.post("/jobs/new", GOOD)
+            ole.post("/jobs/1/cancel", {})
+            sam.post("/logout", {})
+        notes = [json.loads(line.removeprefix("audit: ")) for line in said.getvalue().splitlines()]
+        for note in notes:
+            self.assertRegex(note.pop("at"), r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(notes, [
+            {"event": "login refused", "user": "sam\nx\x1b", "address": "127.0.0.1"},
+            {"event": "login", "user": "sam", "address": "127.0.0.1"}, {"event": "login", "user": "ole", "address": "127.0.0.1"},
+            {"event": "job submitted", "user": "sam", "job": "1", "name": "first try", "nodes": 2, "program": "/bin/echo"},
+            {"event": "job cancelled", "user": "ole", "job": "1", "owner": "sam"}, {"event": "logout", "user": "sam"}])
+
     def test_output_comes_in_pieces_and_is_text(self):
         sam = self.page.browser("sam")
         found, behind = "", "0"
@@ -194,6 +262,8 @@ class Pages(unittest.TestCase):
             following = re.search(r"from=(\d+)", text).group(1)
             behind = "" if "<pre" not in text else following
         self.assertEqual(found, "&lt;i&gt;na\u00efve&lt;/i&gt;")
+        for offset in ("%C2%B2", "-1", "1e3", "9" * 30):  # a superscript is a digit to Python, but no number
+            self.assertEqual(sam.get(f"/jobs/1/output?from={offset}").status, 200, offset)
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ certificate   a certificate of its own, made at the first start
 accounts      passwords, asked of PAM; wrong ones are counted and slowed down
 sessions      users that are logged in
 cluster       what the agent of this node knows, asked at most three times a second for all users
+gate          connections: limits for each address, deadlines
 jobs/         what users run: through Slurm, or over mpirun on the nodes that are free
 web/          requests and answers: guard (headers, origin), forms (CSRF), access (roles), pages
 server        one process: TLS, the application, the end

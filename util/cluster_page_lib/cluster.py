@@ -41,6 +41,10 @@ class Cluster:
     async def why(self, name):
         return await self.ask("why", {"node": name})
 
+    async def end_job(self, user, job, nodes):
+        """The nodes where processes of the job may be left."""
+        return await self.ask("end-job-on", {"user": user, "job": job, "nodes": nodes})
+
     async def order(self, user, name, order, reason):
         self._asked_at = float("-inf")
         return await self.ask("order", {"by": user, "node": name, "order": order, "reason": reason})

@@ -8,7 +8,7 @@ import uvicorn
 from clusterd_lib.errors import AgentError
 from clusterd_lib.roles import Roles
 
-from . import certificate
+from . import certificate, gate
 from .accounts import Accounts
 from .cluster import Cluster
 from .jobs import queues
@@ -16,8 +16,6 @@ from .sessions import Sessions
 from .web import application
 from .web.access import RoleCache
 from .web.context import Context
-
-CONNECTIONS_MAX = 256
 
 
 def context_of(settings, cluster=None, accounts=None, role_of=None, jobs=None):
@@ -29,8 +27,8 @@ def context_of(settings, cluster=None, accounts=None, role_of=None, jobs=None):
 
 def listener(settings):
     if settings.listen_fd is not None:
-        return socket.socket(fileno=settings.listen_fd)
-    opened = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        return gate.Listener(fileno=settings.listen_fd)
+    opened = gate.Listener(socket.AF_INET, socket.SOCK_STREAM)
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         opened.bind((settings.address, settings.port))
@@ -45,7 +43,7 @@ def configured(settings, context):
     certificate_file, key_file = certificate.ensure(settings)
     return uvicorn.Server(uvicorn.Config(
         application.make(context), ssl_certfile=certificate_file, ssl_keyfile=key_file, log_level="warning",
-        server_header=False, proxy_headers=False, limit_concurrency=CONNECTIONS_MAX, timeout_keep_alive=10, ws="none",
+        server_header=False, proxy_headers=False, http=gate.Protocol, timeout_keep_alive=10, ws="none",
         lifespan="on", access_log=False))
 
 

@@ -10,6 +10,7 @@ from .measure.rails import RAILS_MAX
 
 TEXT_MAX = 1000
 ENTRIES_MAX = 1 << 20
+COUNTERS_MAX = 256  # each becomes a family of metrics; the provider has some 60
 LEVELS_MAX = 12
 _NUMBER_MAX = 2**64
 _MTU_MIN, _MTU_MAX = 68, 65536
@@ -64,10 +65,10 @@ def _all(check, most=ENTRIES_MAX):
     return look
 
 
-def _each(check):
+def _each(check, most=ENTRIES_MAX):
     """A table from names to values."""
     def look(value):
-        _need(isinstance(value, dict) and len(value) <= ENTRIES_MAX, "a table")
+        _need(isinstance(value, dict) and len(value) <= most, "a table")
         for name, entry in value.items():
             _text(name)
             check(entry)
@@ -103,7 +104,7 @@ _PEER = _fields({"peer": _text, "path": _text}, {
     "rails": _all(_fields({}, {"in_flight_frames": _number, "rtt_ns": _number}))})
 _OPERATION = _fields({"operation": _text, "peer": _text, "bytes": _number}, {"age_ns": _number})
 _ENDPOINT = _fields({"endpoint": _fields({"endpoint": _text}, {"unexpected_messages": _number})}, {
-    "counters": _each(_number), "rates": _each(_number), "peers": _all(_PEER), "operations": _all(_OPERATION),
+    "counters": _each(_number, COUNTERS_MAX), "rates": _each(_number), "peers": _all(_PEER), "operations": _all(_OPERATION),
     "stuck": _all(_text), "trouble": _text, "options": _all(_fields({}, {"from": _text}))})
 _PROCESS = _fields({"pid": _whole(0, 2**32), "command": _text, "endpoints": _all(_ENDPOINT)}, {"job": _text})
 _REPORT = _fields({"card": _CARD, "load": _LOAD, "links": _all(_LINK), "findings": _all(_FINDING),
@@ -123,6 +124,12 @@ def report(value, name):
     _shallow(value)
     _REPORT(value)
     card(value["card"], name)
+    return value
+
+
+def events(value):
+    """The number of events that a user wants to see."""
+    _whole(0, ENTRIES_MAX)(value)
     return value
 
 

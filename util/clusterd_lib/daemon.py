@@ -18,6 +18,7 @@ from .hooks import Hook
 from .measure.endpoints import Endpoints
 from .metrics import scrape
 from .operations import Operations
+from .passed_sockets import Passed
 from .protocol import wire
 from .protocol.agent import Agent
 from .remote import Remote
@@ -37,7 +38,8 @@ class Daemon:
         self.key = key_file.read(settings.key_file)
         self.history = History()
         self.hook = Hook(settings.hook, lambda text: self.history.add("hook", settings.name, text))
-        self.transport = Transport(loop, settings, self.key, self._received)
+        self._passed = Passed(query.LOCAL_NAME, settings.port)
+        self.transport = Transport(loop, settings, self.key, self._received, self._passed.port_holder is not None)
         self.survey = Survey(settings, self.key, self.transport, self.history, query.ask)
         self.survey.open()
         address = self.survey.rails[0]["address"] if self.survey.rails else "127.0.0.1"
@@ -51,7 +53,7 @@ class Daemon:
         self.operations = Operations(self)
         self.remote = Remote(self)
         metrics = scrape.Metrics(self, self.operations.refresh_endpoints, self.operations.is_member)
-        self._server = query.Server(settings.name, self.key, self.operations.answer, metrics)
+        self._server = query.Server(settings.name, self.key, self.operations.answer, metrics, metrics.is_known)
         self._timer, self._due, self._tasks = None, 0.0, []
 
     def _highest_incarnation(self):
@@ -156,8 +158,8 @@ class Daemon:
         stopped = asyncio.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, stopped.set)
-        await self._server.listen_locally()
-        await self._server.listen("0.0.0.0", self.settings.port)
+        await self._server.listen_locally(self._passed.local)
+        await self._server.listen("0.0.0.0", self.settings.port, self._passed.questions)
         self.agent.start(time.monotonic())
         self._arm()
         for work in (lambda: self.survey.run(self.living), self.reports.run, self.hook.run):

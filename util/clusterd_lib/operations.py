@@ -6,20 +6,18 @@ account may look; actions need the role.
 import asyncio
 import time
 
-from . import roles
+from . import audit, checked, roles
 from .errors import AgentError
 from .measure import rate
 from .protocol import wire
 
 ORDERS = {"drain": wire.DRAIN, "isolate": wire.ISOLATE, "resume": wire.NO_ORDER}
-ENDPOINTS_SECONDS = 1
 REASON_MAX = 60
 
 
 class Operations:
     def __init__(self, daemon):
         self._daemon = daemon
-        self._asked_endpoints_at = float("-inf")
         self._by_agents = {"card": self._card, "report": self._report, "series": self._series, "why": self._why,
                            "rate-open": self._rate_open, "rate-result": self._rate_result}
         self._receivers = rate.Receivers()
@@ -52,10 +50,7 @@ class Operations:
         return self._daemon.survey.card()
 
     async def refresh_endpoints(self):
-        now = time.monotonic()
-        if now - self._asked_endpoints_at >= ENDPOINTS_SECONDS:
-            self._asked_endpoints_at = now
-            await self._daemon.endpoints.refresh()
+        await self._daemon.endpoints.refresh()
 
     async def _report(self, _caller, _arguments):
         await self.refresh_endpoints()
@@ -83,19 +78,22 @@ class Operations:
             except asyncio.TimeoutError:
                 pass  # what has arrived so far
             await self.refresh_endpoints()  # two looks give rates
-        return self._daemon.view.everything(int(arguments.get("history", 100)))
+        return self._daemon.view.everything(checked.events(arguments.get("history", 100)))
 
     def order(self, user, node, order, reason):
         """For users: the caller of this function has checked the role."""
         daemon = self._daemon
         if order not in ORDERS:
             raise AgentError(f"'{order}' is no action: drain, isolate or resume")
+        if not (user + reason).isprintable():  # every agent and the page get this text: it has to be UTF-8 in one line
+            raise AgentError("the reason has a character that cannot be printed")
         if node not in daemon.agent.membership.members:
             raise AgentError(f"{node} is unknown")
         words = {"drain": "drained", "isolate": "isolated", "resume": "resumed"}[order]
         text = f"{words} by {user}{': ' + reason if reason else ''}"
         daemon.agent.order(node, ORDERS[order], "" if order == "resume" else text[:REASON_MAX], time.monotonic())
         daemon.history.add("order", node, text)
+        audit.note("action", user=user, node=node, action=order, reason=reason)
         daemon.rearm()
         return text
 
@@ -113,6 +111,7 @@ class Operations:
         self._need_operate(caller)
         if not self._daemon.agent.membership.forget(str(arguments["node"])):
             raise AgentError("only a node that is down can be forgotten")
+        audit.note("action", user=caller.user, node=str(arguments["node"]), action="forget", reason="")
         return "forgotten"
 
     async def _rate_open(self, caller, arguments):

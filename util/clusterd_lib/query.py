@@ -9,8 +9,10 @@ The local socket is abstract, named LOCAL_NAME, so every network namespace has i
 behind. The kernel tells which user asks. While no agent has the name, any user can take it, so the caller checks who
 listens: root or the caller's own user.
 
-The agent limits connections. Other nodes and users have separate limits, so neither keeps out the other; each node and
-each user has a limit too, so none keeps out the rest. The agent closes a connection that sends no request soon.
+The agent limits connections. Nodes, strangers, users and root have separate limits, so none of these keeps out another;
+each node and each user has a limit too, so none keeps out the rest. A stranger is a host that is neither a node of the
+cluster nor one that may read metrics: a node that is not in the table yet, for example. The agent closes a connection
+that sends no request soon.
 """
 import asyncio
 import hmac
@@ -30,6 +32,7 @@ ERROR_MAX = 2000
 SECONDS_MAX = 20
 REQUEST_SECONDS = 3  # until the whole request has come
 CONNECTIONS_MAX = 256  # from other nodes, and as many from users
+STRANGERS_MAX = 64
 FROM_ONE_NODE_MAX, FROM_ONE_USER_MAX = 16, 64
 _CHALLENGE = 16
 _SIGNATURE = 32
@@ -61,11 +64,11 @@ def _user_of(connected):
 class _Gate:
     """How many connections are open, in all and from each source."""
 
-    def __init__(self, from_one_max):
-        self._from_one_max, self._open = from_one_max, Counter()
+    def __init__(self, most, from_one_max):
+        self._most, self._from_one_max, self._open = most, from_one_max, Counter()
 
     def enter(self, source):
-        if self._open.total() >= CONNECTIONS_MAX or self._open[source] >= self._from_one_max:
+        if self._open.total() >= self._most or self._open[source] >= self._from_one_max:
             return False
         self._open[source] += 1
         return True
@@ -78,21 +81,29 @@ class _Gate:
 
 class Server:
     """Of the node `name`. `answer(caller, operation, arguments)` is awaited for each request; `caller` is a Caller. `metrics`
-    serves HTTP."""
+    serves HTTP. `is_known(address)` says whether the host there is no stranger."""
 
-    def __init__(self, name, key, answer, metrics=None):
-        self._name, self._key, self._answer, self._metrics = name, key, answer, metrics
-        self._servers, self._nodes, self._users = [], _Gate(FROM_ONE_NODE_MAX), _Gate(FROM_ONE_USER_MAX)
+    def __init__(self, name, key, answer, metrics=None, is_known=lambda address: False):
+        self._name, self._key, self._answer, self._metrics, self._is_known = name, key, answer, metrics, is_known
+        self._servers = []
+        self._nodes = _Gate(CONNECTIONS_MAX, FROM_ONE_NODE_MAX)
+        self._strangers = _Gate(STRANGERS_MAX, FROM_ONE_NODE_MAX)
+        self._users = _Gate(CONNECTIONS_MAX, FROM_ONE_USER_MAX)
+        self._root = _Gate(FROM_ONE_USER_MAX, FROM_ONE_USER_MAX)
 
-    async def listen(self, address, port):
-        self._servers.append(await asyncio.start_server(self._remote, address, port))
+    async def listen(self, address, port, opened=None):
+        """`opened`: a socket that listens there already."""
+        where = {"sock": opened} if opened else {"host": address, "port": port}
+        self._servers.append(await asyncio.start_server(self._remote, **where))
 
-    async def listen_locally(self):
-        opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
-        try:
-            opened.bind(LOCAL_NAME)
-        except OSError as error:
-            raise AgentError("another agent is running on this node") from error
+    async def listen_locally(self, opened=None):
+        if opened is None:
+            opened = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            try:
+                opened.bind(LOCAL_NAME)
+            except OSError as error:
+                raise AgentError("another agent is running on this node, or a user has taken its name: ss -xlp 'src @clusterd-1'. "
+                                 "systemctl enable --now clusterd.socket keeps the name for the agent") from error
         self._servers.append(await asyncio.start_unix_server(self._local, sock=opened))
 
     def ports(self):
@@ -126,7 +137,9 @@ class Server:
             writer.close()
 
     async def _remote(self, reader, writer):
-        await self._guarded(self._nodes, (writer.get_extra_info("peername") or ("",))[0], self._serve_remote, reader, writer)
+        address = (writer.get_extra_info("peername") or ("",))[0]
+        gate = self._nodes if self._is_known(address) else self._strangers
+        await self._guarded(gate, address, self._serve_remote, reader, writer)
 
     async def _signed_request(self, mine, reader):
         theirs = await reader.readexactly(_CHALLENGE)
@@ -140,7 +153,8 @@ class Server:
     async def _serve_remote(self, address, reader, writer):
         first = await asyncio.wait_for(reader.readexactly(len(VERSION)), REQUEST_SECONDS)
         if first == b"GET " and self._metrics:
-            await asyncio.wait_for(self._metrics.serve(address, first, reader, writer), SECONDS_MAX)
+            head = first + await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), REQUEST_SECONDS)
+            await asyncio.wait_for(self._metrics.serve(address, head, writer), SECONDS_MAX)
             return
         mine = os.urandom(_CHALLENGE)
         writer.write(VERSION + mine)
@@ -154,7 +168,7 @@ class Server:
 
     async def _local(self, reader, writer):
         user = _user_of(writer.get_extra_info("socket"))
-        await self._guarded(self._users, user, self._serve_local, reader, writer)
+        await self._guarded(self._users if user else self._root, user, self._serve_local, reader, writer)
 
     async def _serve_local(self, user, reader, writer):
         caller = Caller(uid=user, reader=reader, writer=writer)

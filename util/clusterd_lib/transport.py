@@ -18,22 +18,24 @@ _BURST = 32  # datagrams of one socket in a turn
 
 
 class _Rail:
-    def __init__(self, index, rail, port):
+    def __init__(self, index, rail, port, shared):
         self.index, self.rail = index, rail
         self.network = ipaddress.ip_network(rail["network"])
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self.socket.setsockopt(socket.IPPROTO_IP, _IP_MTU_DISCOVER, _IP_PMTUDISC_PROBE)
         self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_TTL, 1)
         self.socket.setsockopt(socket.IPPROTO_IP, socket.IP_MULTICAST_IF, socket.inet_aton(rail["address"]))
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, shared)
         self.socket.bind((rail["address"], port))
 
 
 class Transport:
     """`received(message, address, rail, by_hello)` is called for each message; `routes(name)` returns the rails that
-    reach a node and its addresses there, if known (survey.py)."""
+    reach a node and its addresses there, if known (survey.py). `shared`: another socket of root has the port on every
+    address, for this process (passed_sockets.py)."""
 
-    def __init__(self, loop, settings, key, received):
-        self._loop, self._settings, self._key = loop, settings, key
+    def __init__(self, loop, settings, key, received, shared=False):
+        self._loop, self._settings, self._key, self._shared = loop, settings, key, shared
         self._tag = wire.tag(settings.cluster)
         self._received = received
         self._rails, self._group, self._interfaces = [], None, {}
@@ -45,11 +47,12 @@ class Transport:
         self.close()
         for index, rail in enumerate(rails):
             try:
-                self._rails.append(_Rail(index, rail, self._settings.port))
+                self._rails.append(_Rail(index, rail, self._settings.port, self._shared))
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     raise AgentError(f"{rail['address']} port {self._settings.port} is in use: another agent is "
-                                     "running on this node, or choose another --port on all") from error
+                                     "running on this node, or a user has taken it (ss -ulpn); choose another --port on all, "
+                                     "or keep it for the agent: systemctl enable --now clusterd.socket") from error
         for rail in self._rails:
             self._loop.add_reader(rail.socket, self._readable, rail.socket, rail.index)
         if self._settings.group and self._rails:
@@ -58,6 +61,7 @@ class Transport:
     def _open_group(self):
         self._group = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self._group.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, self._shared)
         self._group.setsockopt(socket.IPPROTO_IP, _IP_PKTINFO, 1)
         self._group.bind((self._settings.group, self._settings.port))
         for rail in self._rails:

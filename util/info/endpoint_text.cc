@@ -15,6 +15,9 @@
 namespace cluster::info {
 namespace {
 
+/// clusterd reads twice as much.
+constexpr std::size_t kJsonBytesMax = 8u << 20;
+
 std::string size_text(const std::string& bytes) {
   const double value = std::strtod(bytes.c_str(), nullptr);
   char text[32];
@@ -157,7 +160,8 @@ std::string process_title(const EndpointReport& answer) {
   return "\nProcess " + std::to_string(answer.process) + " " + answer.command + "\n";
 }
 
-std::string endpoint_json(const EndpointReport& answer) {
+std::string json_of(const EndpointReport& answer) {
+  if (!answer.json.empty()) return answer.json;
   if (!answer.trouble.empty()) {
     Record name("endpoint");
     name.text("endpoint", answer.endpoint);
@@ -187,6 +191,9 @@ std::string endpoints_text(const EndpointReports& answers, bool operations) {
   if (answers.foreign != 0) {
     text += "\n" + std::to_string(answers.foreign) + " endpoints of other users, which only root may query\n";
   }
+  if (answers.left_out != 0) {
+    text += "\n" + std::to_string(answers.left_out) + " endpoints left out: their users have too many\n";
+  }
   return text;
 }
 
@@ -200,17 +207,44 @@ std::string reasons_text(const EndpointReports& answers) {
   return text.empty() ? "No endpoints of this user run here\n" : text + launchers_text(answers.answers);
 }
 
+void keep_as_json(EndpointReport& answer) {
+  answer.json = json_of(answer);
+  answer.report = {};
+}
+
+void shorten(EndpointReports& answers) {
+  std::map<unsigned, std::size_t> said;
+  std::size_t total = 0;
+  for (const EndpointReport& answer : answers.answers) {
+    said[answer.user] += answer.json.size();
+    total += answer.json.size();
+  }
+  while (total > kJsonBytesMax) {
+    const auto most = std::max_element(said.begin(), said.end(),
+                                       [](const auto& a, const auto& b) { return a.second < b.second; });
+    for (EndpointReport& answer : answers.answers) {
+      if (answer.user != most->first) continue;
+      answer.json.clear();
+      answer.trouble = "the reports of its user are too long to be shown for everybody: name the process";
+    }
+    total -= most->second;
+    said.erase(most);
+  }
+}
+
 std::string endpoints_json(const EndpointReports& answers) {
-  std::string members = "\"foreign_endpoints\": " + std::to_string(answers.foreign) + ",\n\"processes\": [";
+  std::string members = "\"foreign_endpoints\": " + std::to_string(answers.foreign) + ",\n";
+  if (answers.left_out != 0) members += "\"left_out_endpoints\": " + std::to_string(answers.left_out) + ",\n";
+  members += "\"processes\": [";
   const EndpointReport* before = nullptr;
   for (const EndpointReport& answer : answers.answers) {
     if (before != nullptr && before->process == answer.process) {
-      members += ",\n" + endpoint_json(answer);
+      members += ",\n" + json_of(answer);
     } else {
       if (before != nullptr) members += "]},";
       Record process("process");
       process.number("pid", static_cast<std::uint64_t>(answer.process)).text("command", answer.command);
-      members += "\n{" + json_facts(process) + ", \"endpoints\": [\n" + endpoint_json(answer);
+      members += "\n{" + json_facts(process) + ", \"endpoints\": [\n" + json_of(answer);
     }
     before = &answer;
   }

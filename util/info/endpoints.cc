@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <chrono>
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include "os/descriptor.h"
 #include "os/local_socket.h"
 #include "provider/report_server.h"
+#include "report_words.h"
 
 namespace cluster::info {
 namespace {
@@ -25,6 +27,9 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// How long to wait: a stopped process, or a forked child that only inherited the socket, does not answer.
 constexpr std::chrono::seconds kAnswerTimeout{5};
+constexpr std::chrono::seconds kEverybodyTimeout{1};
+constexpr std::size_t kUserEndpointsMax = 512;
+constexpr std::size_t kUserBytesMax = 4u << 20;
 constexpr unsigned kListens = 0x10000;  // __SO_ACCEPTCON: connections carry the same name
 
 /// The names of report sockets in the network namespace of a process ("self" or its number), without the zero byte
@@ -42,13 +47,6 @@ std::set<std::string> listeners(const std::string& process) {
     if ((std::strtoul(flags.c_str(), nullptr, 16) & kListens) != 0) names.insert(name.substr(1));
   }
   return names;
-}
-
-std::string command_of(int process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
-  std::string command;
-  std::getline(file, command);
-  return command;
 }
 
 /// 0 if this process may not see it.
@@ -95,26 +93,36 @@ class NetworkVisit {
   bool arrived_ = true;
 };
 
+/// What one user has, and may still cost.
+struct Share {
+  std::size_t endpoints = 0;
+  std::size_t bytes_left = kUserBytesMax;
+};
+
 struct Query {
   os::LocalSocket socket;
   EndpointReport answer;
+  Share* share = nullptr;  ///< null for a user without limits
   bool open = true;
 };
 
 /// The connection itself is the request.
 Query ask(const std::string& name) {
   Query question;
-  question.answer.endpoint = name.substr(provider::kReportSocketPrefix.size());
+  question.answer.endpoint = printable(name.substr(provider::kReportSocketPrefix.size()));
   question.socket = os::LocalSocket::connect(name, question.answer.trouble);
   question.open = static_cast<bool>(question.socket);
   if (question.open) question.answer.process = question.socket.peer_process();
+  if (question.open) question.answer.user = question.socket.peer_user().value_or(~0u);
   if (question.answer.process != 0) question.answer.command = command_of(question.answer.process);
   return question;
 }
 
 void await_report(Query& question, SteadyClock::time_point end) {
   while (question.open) {
-    std::optional<Report> report = provider::receive_report(question.socket, question.answer.trouble);
+    std::optional<Report> report =
+        provider::receive_report(question.socket, question.answer.trouble,
+                                 question.share != nullptr ? &question.share->bytes_left : nullptr);
     question.open = !report && question.answer.trouble.empty();
     if (report) question.answer.report = std::move(*report);
     if (!question.open) return;
@@ -129,8 +137,19 @@ void await_report(Query& question, SteadyClock::time_point end) {
 
 }  // namespace
 
-EndpointReports query_endpoints(const std::vector<int>& processes) {
+std::string command_of(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
+  std::string command;
+  std::getline(file, command);
+  return printable(command);
+}
+
+EndpointReports query_endpoints(const std::vector<int>& processes,
+                                const std::function<void(EndpointReport&)>& arrived) {
+  os::raise_descriptor_limit();
   EndpointReports result;
+  std::map<unsigned, Share> shares;
+  const bool everybody = processes.empty() && ::geteuid() == 0;
   std::vector<Query> questions;
   const bool everywhere = !processes.empty() || in_first_network();
   for (const std::string& network : everywhere ? networks() : std::vector<std::string>{"self"}) {
@@ -139,6 +158,11 @@ EndpointReports query_endpoints(const std::vector<int>& processes) {
     for (const std::string& name : listeners(network)) {
       Query question = ask(name);
       question.answer.network = network;
+      question.share = everybody && question.answer.user != 0 ? &shares[question.answer.user] : nullptr;
+      if (question.share != nullptr && ++question.share->endpoints > kUserEndpointsMax) {
+        ++result.left_out;
+        continue;
+      }
       result.neighbours.push_back(
           {network, question.answer.endpoint, question.answer.process, question.answer.command});
       const bool wanted = processes.empty() || std::find(processes.begin(), processes.end(),
@@ -151,9 +175,11 @@ EndpointReports query_endpoints(const std::vector<int>& processes) {
       questions.push_back(std::move(question));
     }
   }
-  const auto end = SteadyClock::now() + kAnswerTimeout;
+  const auto end = SteadyClock::now() + (everybody ? kEverybodyTimeout : kAnswerTimeout);
   for (Query& question : questions) {
     await_report(question, end);
+    question.socket = {};
+    if (arrived) arrived(question.answer);
     result.answers.push_back(std::move(question.answer));
   }
   std::sort(result.answers.begin(), result.answers.end(),

@@ -6,6 +6,9 @@
 namespace cluster::info {
 namespace {
 
+/// A report of the provider has a dozen kinds. Each further one would cost a walk over the whole report.
+constexpr std::size_t kKindsMax = 64;
+
 bool is_single(const std::string& kind) {
   return kind == "host" || kind == "endpoint" || kind == "process" || kind == "counters";
 }
@@ -54,7 +57,8 @@ std::string json_members(const Report& report) {
   std::vector<std::string> kinds;
   for (const Record& record : report) {
     const bool known = std::find(kinds.begin(), kinds.end(), record.kind()) != kinds.end();
-    if (!known && !is_part_of_previous(record.kind())) kinds.push_back(record.kind());
+    if (!known && kinds.size() < kKindsMax && !is_part_of_previous(record.kind()))
+      kinds.push_back(record.kind());
   }
   std::string members;
   for (const std::string& kind : kinds) {

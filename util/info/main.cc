@@ -1,10 +1,11 @@
 // cluster-info: shows what endpoints would use on this node, and what the endpoints of running processes do.
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
@@ -59,9 +60,7 @@ void declare(CLI::App& app, CommandLine& line) {
 std::string no_endpoint_text(int pid) {
   const std::string name = "process " + std::to_string(pid);
   if (::kill(pid, 0) != 0 && errno == ESRCH) return name + ": no such process";
-  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
-  std::string command;
-  std::getline(file, command);
+  const std::string command = command_of(pid);
   return name + (command.empty() ? "" : " (" + command + ")") +
          " has no endpoint that this user may see (mpirun is not a rank: name a process that it has started)";
 }
@@ -91,12 +90,16 @@ int run(const CommandLine& line) {
     json += json_members(report);
   }
   if (running) {
-    answers = query_endpoints(line.pids);
+    answers = query_endpoints(line.pids, line.json ? keep_as_json : nullptr);
+    if (line.json && line.pids.empty() && ::geteuid() == 0) shorten(answers);
     if (line.why) {
       for (EndpointReport& answer : answers.answers) answer.launcher = launcher_of(answer.process);
     }
-    text += line.why ? reasons_text(answers) : endpoints_text(answers, !line.pids.empty());
-    json += (json.empty() ? "" : ",\n") + endpoints_json(answers);
+    if (line.json) {
+      json += (json.empty() ? "" : ",\n") + endpoints_json(answers);
+    } else {
+      text += line.why ? reasons_text(answers) : endpoints_text(answers, !line.pids.empty());
+    }
   }
   if (line.json) {
     text = "{" + json + "}\n";

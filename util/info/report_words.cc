@@ -1,5 +1,6 @@
 #include "report_words.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <utility>
@@ -12,6 +13,12 @@ const Record& find(const Report& report, const char* kind) {
     if (record.kind() == kind) return record;
   }
   return nothing;
+}
+
+std::string printable(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c < ' ' || c > '~'; }, '?');
+  return text;
 }
 
 std::string duration_text(const std::string& ns) {

@@ -8,7 +8,8 @@ namespace {
 constexpr std::size_t kLineMax = 100;
 constexpr std::size_t kIndent = 2;
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kLastMin = 30;  // below this width the line exceeds kLineMax instead
+constexpr std::size_t kColumnMax = 60;  // one long cell does not make every line long
+constexpr std::size_t kLastMin = 30;    // below this width the line exceeds kLineMax instead
 
 /// `text` in lines of at most `width`, broken at blanks.
 std::vector<std::string> wrapped(std::string text, std::size_t width) {
@@ -49,7 +50,8 @@ std::string Table::text() const {
   std::vector<std::size_t> widths;
   for (std::size_t column = 0; column < titles_.size(); ++column) {
     widths.push_back(titles_[column].size());
-    for (const auto& row : rows_) widths.back() = std::max(widths.back(), row[column].size());
+    for (const auto& row : rows_)
+      widths.back() = std::max(widths.back(), std::min(row[column].size(), kColumnMax));
   }
   std::string text;
   const auto add_row = [&](const std::vector<std::string>& row) {

@@ -1,7 +1,8 @@
 """Jobs without Slurm: each gets nodes of its own, in the order of submission, and runs as its user under mpirun.
 
 A node is free if it is up, neither drained nor isolated, and no job has it. Each job has a directory, which root can
-read; the user can read the output. Jobs end with the page; jobs that a crash left open count as lost.
+read; the user can read the output. Jobs end with the page; jobs that a crash left open count as lost. When a job ends,
+all its processes end on all its nodes, before another job gets these.
 """
 import asyncio
 import contextlib
@@ -10,8 +11,9 @@ import json
 import os
 import signal
 import time
+from subprocess import SubprocessError
 
-from clusterd_lib import accounts
+from clusterd_lib import accounts, audit, job_group
 from clusterd_lib.errors import AgentError
 from clusterd_lib.protocol.wire import is_name
 
@@ -79,6 +81,7 @@ class OwnQueue:
         for job in self._jobs.values():
             if job.is_open:
                 self._end(job, LOST, "the page was ended while it was open")
+                self._spawn(self._end_processes(job))
         self._spawn(self._place_again_and_again())
 
     async def stop(self):
@@ -86,7 +89,7 @@ class OwnQueue:
             task.cancel()
         for number in list(self._processes):
             await self._stop(self._jobs[number])
-            self._end(self._jobs[number], LOST, "the page was ended")
+            self._end(self._jobs[number], LOST, "the page was ended" + await self._end_processes(self._jobs[number]))
 
     def _spawn(self, work):
         task = asyncio.get_running_loop().create_task(work)
@@ -111,6 +114,7 @@ class OwnQueue:
 
     def _end(self, job, state, reason):
         job.state, job.reason, job.ended = state, reason, time.time()
+        audit.note("job over", user=job.user, job=job.number, state=state, reason=reason, nodes=job.nodes)
         self._requests.pop(job.number, None)
         self._save(job)
         self._wake.set()
@@ -139,6 +143,7 @@ class OwnQueue:
             job.reason = f"waits for {job.wanted} free nodes: {len(free)} of {len(good)} are"
             return False
         job.nodes, job.state, job.started, job.reason = free[:job.wanted], RUNNING, time.time(), ""
+        audit.note("job started", user=job.user, job=job.number, nodes=job.nodes)
         self._save(job)
         self._spawn(self._run(job, self._requests[job.number]))
         return True
@@ -160,11 +165,14 @@ class OwnQueue:
 
     async def _run(self, job, request):
         try:
-            with open(self._path(job.number, "output"), "ab") as output:
+            account = accounts.find(job.user)
+            command, environment = self._command(job, request), self._environment(job, request)
+            with open(self._path(job.number, "output"), "ab") as output, job_group.started(
+                    account, job.number, command, environment, self._path(job.number, "environment")) as how:
+                words, options = how
                 process = await asyncio.create_subprocess_exec(
-                    *self._command(job, request), stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=asyncio.subprocess.STDOUT,
-                    **accounts.options(accounts.find(job.user), **self._environment(job, request)))
-        except (OSError, AgentError) as error:
+                    *words, stdin=asyncio.subprocess.DEVNULL, stdout=output, stderr=asyncio.subprocess.STDOUT, **options)
+        except (OSError, SubprocessError, AgentError) as error:
             self._end(job, FAILED, f"it could not be started: {error}")
             return
         self._processes[job.number] = process
@@ -174,14 +182,28 @@ class OwnQueue:
             job.reason = f"ended after {request.minutes} minutes, as was asked"
             await self._stop(job)
             status = process.returncode
+        left = await self._end_processes(job)
         del self._processes[job.number]
         if job.reason:
-            self._end(job, CANCELLED, job.reason)
+            self._end(job, CANCELLED, job.reason + left)
         else:
-            self._end(job, FAILED if status else ENDED, f"status {status}" if status else "")
+            self._end(job, FAILED if status else ENDED, ((f"status {status}" if status else "") + left).strip())
+
+    async def _end_processes(self, job):
+        """Ends what the job has left on its nodes; a sentence if that fails."""
+        left = []
+        try:
+            await job_group.end(accounts.find(job.user), job.number)
+        except AgentError:
+            left.append("the node of the page")
+        try:
+            left += await self._cluster.end_job(job.user, job.number, job.nodes)
+        except AgentError:
+            left += job.nodes
+        return f" (processes of it may be left on {', '.join(left)})" if left else ""
 
     async def _stop(self, job):
-        """Ends the job: mpirun ends its ranks on all nodes; the children of a script are in its process group."""
+        """Asks the job to end: mpirun ends its ranks on all nodes; most children of a script are in its process group."""
         process = self._processes.get(job.number)
         for number in (signal.SIGTERM, signal.SIGKILL):
             if process is None or process.returncode is not None:

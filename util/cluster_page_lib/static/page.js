@@ -12,7 +12,8 @@
     if (event.detail.xhr.status < 500) { stale.hidden = true; }
   });
   document.addEventListener("submit", function (event) {
-    const question = event.target.getAttribute("data-ask");
+    const button = event.submitter;
+    const question = (button && button.getAttribute("data-ask")) || event.target.getAttribute("data-ask");
     if (question && !window.confirm(question)) { event.preventDefault(); }
   });
 })();

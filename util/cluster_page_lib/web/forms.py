@@ -1,8 +1,10 @@
 """Forms: each is read once, is bounded, and must carry the token of the session."""
+import asyncio
 from urllib.parse import parse_qsl
 
 BYTES_MAX = 256 << 10
 FIELDS_MAX = 64
+SECONDS_MAX = 30.0
 
 
 class BadForm(Exception):
@@ -13,13 +15,21 @@ class BadForm(Exception):
         self.status = status
 
 
-async def read(request, session):
-    """Field -> text. At the login there is no session, so only the origin is checked."""
+async def _body(request):
     body = b""
     async for piece in request.stream():
         body += piece
         if len(body) > BYTES_MAX:
             raise BadForm(f"more than {BYTES_MAX >> 10} KB", 413)
+    return body
+
+
+async def read(request, session):
+    """Field -> text. At the login there is no session, so only the origin is checked."""
+    try:
+        body = await asyncio.wait_for(_body(request), SECONDS_MAX)
+    except asyncio.TimeoutError as error:
+        raise BadForm(f"the form did not come within {SECONDS_MAX:.0f} seconds", 408) from error
     if request.headers.get("content-type", "").partition(";")[0] != "application/x-www-form-urlencoded":
         raise BadForm("not a form")
     try:

@@ -1,12 +1,13 @@
 """Pages about jobs: the queue, the form, a job with its live output, cancel. Only the job's user and operators see
 output."""
 import codecs
+import re
 from urllib.parse import quote
 
 from markupsafe import Markup
 from starlette.responses import HTMLResponse, RedirectResponse
 
-from clusterd_lib import roles
+from clusterd_lib import audit, roles
 from clusterd_lib.errors import AgentError
 
 from ..jobs import job as job_module
@@ -55,7 +56,9 @@ async def form(request, visit):
 async def submit(request, visit):
     queue = _queue(request)
     try:
-        number = await queue.submit(visit.user, job_module.read(visit.form))
+        wanted = job_module.read(visit.form)
+        number = await queue.submit(visit.user, wanted)
+        audit.note("job submitted", user=visit.user, job=number, name=wanted.name, nodes=wanted.nodes, program=(wanted.words or [""])[0])
     except (job_module.BadRequest, AgentError) as error:
         fields = {**_EMPTY, **{name: visit.form[name] for name in _EMPTY if name in visit.form}}
         return request.app.state.context.page("submit.html", visit, 400, fields=fields, trouble=str(error), title=queue.title)
@@ -80,7 +83,7 @@ async def output(request, visit):
     """The output since `from`, and, as long as there can be more, an element that asks for the rest."""
     job = await _found(request, visit, to_read=True)
     text = request.query_params.get("from", "0")
-    offset = int(text) if text.isdigit() and len(text) < 16 else 0
+    offset = int(text) if re.fullmatch("[0-9]{1,15}", text) else 0
     was_open = job.is_open
     piece, behind = await _queue(request).output(job, offset)
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -93,6 +96,7 @@ async def output(request, visit):
 async def cancel(request, visit):
     job = await _found(request, visit, to_read=True)
     if job.is_open:
+        audit.note("job cancelled", user=visit.user, job=job.number, owner=job.user)
         await _queue(request).cancel(job, visit.user)
     return RedirectResponse(f"/jobs/{quote(job.number, safe='')}", 303)
 

@@ -1,9 +1,9 @@
 """Login and logout."""
 from starlette.responses import RedirectResponse
 
-from clusterd_lib import roles
+from clusterd_lib import audit, roles
 
-from ..accounts import TooManyWrong
+from ..accounts import TEXT_MAX, TooManyWrong
 from . import access
 
 
@@ -16,20 +16,24 @@ async def show(request, visit):
 async def enter(request, visit):
     context = request.app.state.context
     user = visit.form.get("user", "")
+    facts = {"user": user[:TEXT_MAX], "address": request.client.host if request.client else ""}
     status, trouble = 401, "Wrong user name or password."
     try:
-        if await context.accounts.check(user, visit.form.get("password", ""), request.client.host if request.client else ""):
+        if await context.accounts.check(user, visit.form.get("password", ""), facts["address"]):
             if context.roles.of(user) > roles.NONE:
                 answer = RedirectResponse("/", 303)
                 answer.set_cookie(access.COOKIE, context.sessions.begin(user), secure=True, httponly=True, samesite="strict")
+                audit.note("login", **facts)
                 return answer
             status, trouble = 403, "This account may not look at this cluster."
+        audit.note("login refused", **facts)
     except TooManyWrong as error:
         status, trouble = 429, f"Too many wrong passwords: try again in {error.seconds:.0f} seconds."
     return context.page("login.html", access.Visit(None), status, trouble=trouble, user=user[:64])
 
 
-async def leave(request, _visit):
+async def leave(request, visit):
+    audit.note("logout", user=visit.user)
     request.app.state.context.sessions.end(request.cookies.get(access.COOKIE))
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(access.COOKIE, secure=True, httponly=True, samesite="strict")

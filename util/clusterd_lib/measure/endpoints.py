@@ -4,10 +4,11 @@ process.
 The agent queries endpoints every few seconds, and only while a person or a program looks somewhere, so that it does not
 disturb other jobs. `--why` is used if the installed cluster-info offers it.
 
-Any user can start a process that reports anything about its endpoints. The agent leaves out malformed reports; they
-hide no other process.
+Any user can start a process that reports anything about its endpoints, or nothing for a while. The agent leaves out
+malformed reports; they hide no other process. It does not wait for a new look for long: it answers from the latest.
 """
 import asyncio
+import contextlib
 import json
 import shutil
 import time
@@ -17,7 +18,9 @@ from ..errors import AgentError
 from .accounting import Accounting, job_of, owner_of
 
 SECONDS_MAX = 10
-BYTES_MAX = 4 << 20
+WAIT_SECONDS = 1.5  # cluster-info waits a second for answers
+PAUSE_SECONDS = 1
+BYTES_MAX = 16 << 20  # twice the length to which cluster-info shortens its report
 
 
 def _sensible(process):
@@ -36,6 +39,7 @@ class Endpoints:
         self._program = program if program and shutil.which(program) else shutil.which("cluster-info")
         self._offers_why = None
         self.latest = {"processes": []}
+        self._look, self._looked_at = None, float("-inf")
         self.accounting = Accounting(job_of, node_of, owner_of)
 
     @property
@@ -43,18 +47,41 @@ class Endpoints:
         return bool(self._offers_why)
 
     async def _run(self, *words):
+        """What cluster-info prints; OSError if it takes too long or prints too much."""
         process = await asyncio.create_subprocess_exec(
             self._program, *words, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL)
         try:
-            output, _ = await asyncio.wait_for(process.communicate(), SECONDS_MAX)
-        except asyncio.TimeoutError:
-            process.kill()
+            output = await asyncio.wait_for(self._read(process.stdout), SECONDS_MAX)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            if isinstance(error, asyncio.TimeoutError):
+                raise OSError("it takes too long") from error
+            raise
+        finally:
             await process.wait()
-            return ""
-        return output[:BYTES_MAX].decode(errors="replace")
+        return output.decode(errors="replace")
+
+    @staticmethod
+    async def _read(stream):
+        output = bytearray()
+        while piece := await stream.read(1 << 16):
+            output += piece
+            if len(output) > BYTES_MAX:
+                raise OSError(f"it prints more than {BYTES_MAX >> 20} MB")
+        return output
 
     async def refresh(self):
+        """Looks anew if the latest look is old, and waits for it, but not long."""
+        if self._look is None or self._look.done():
+            if time.monotonic() - self._looked_at < PAUSE_SECONDS:
+                return
+            self._looked_at = time.monotonic()
+            self._look = asyncio.ensure_future(self._look_now())
+        await asyncio.wait({self._look}, timeout=WAIT_SECONDS)
+
+    async def _look_now(self):
         if not self._program:
             self.latest = {"processes": [], "trouble": "cluster-info is not installed"}
             return
@@ -71,6 +98,9 @@ class Endpoints:
         """In words, why operations of this node's processes wait."""
         if not self._program:
             return "cluster-info is not installed on this node"
-        if self._offers_why is None:
-            self._offers_why = "--why" in await self._run("--help")
-        return await self._run("--why" if self._offers_why else "--all")
+        try:
+            if self._offers_why is None:
+                self._offers_why = "--why" in await self._run("--help")
+            return await self._run("--why" if self._offers_why else "--all")
+        except OSError as error:
+            return f"cluster-info: {error}"

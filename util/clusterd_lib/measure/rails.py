@@ -26,7 +26,7 @@ def read(wanted=()):
     stats = psutil.net_if_stats()
     addresses = psutil.net_if_addrs()
     rails = []
-    for device in sorted(addresses, key=lambda name: wanted.index(name) if name in wanted else _natural(name)):
+    for device in [name for name in wanted if name in addresses] if wanted else sorted(addresses, key=_natural):
         address = next((entry for entry in addresses[device] if entry.family == socket.AF_INET), None)
         if address is None or device not in stats or not _is_rail(device, wanted):
             continue

@@ -45,9 +45,13 @@ class Metrics:
             "rails": survey.rails, "interfaces": psutil.net_io_counters(pernic=True), "links": survey.links(),
             "accounting": daemon.endpoints.accounting}
 
-    def _may(self, address):
+    def is_known(self, address):
+        """True for a node of the cluster and for a host that --metrics names."""
         found = ipaddress.ip_address(address)
-        return found.is_loopback or self._is_member(address) or any(found in network for network in self._networks)
+        return self._is_member(address) or any(found in network for network in self._networks)
+
+    def _may(self, address):
+        return ipaddress.ip_address(address).is_loopback or self.is_known(address)
 
     async def _answer(self, address, head):
         line, _, rest = head.partition(b"\r\n")
@@ -63,10 +67,9 @@ class Metrics:
         encode, kind = choose_encoder(headers.get("Accept"))
         return 200, kind, encode(self._registry)
 
-    async def serve(self, address, first, reader, writer):
-        """Answers a request whose first bytes have been read."""
-        rest = await reader.readuntil(b"\r\n\r\n")
-        status, kind, body = await self._answer(address, first + rest[:HEAD_BYTES_MAX])
+    async def serve(self, address, head, writer):
+        """Answers a request, of which the agent has read the head."""
+        status, kind, body = await self._answer(address, head[:HEAD_BYTES_MAX])
         writer.write((f"HTTP/1.1 {status} {http.client.responses[status]}\r\nContent-Type: {kind}\r\n"
                       f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n").encode() + body)
         await writer.drain()

@@ -71,16 +71,21 @@ def _rates(answer):
     return "\n".join(f"rail {entry['rail']}: {entry['bits_per_second'] / 1e9:.2f} Gbit/s" for entry in answer)
 
 
+def _printable(text):
+    """Several lines of other nodes and users as text for a terminal."""
+    return "".join(character if character.isprintable() or character == "\n" else "?" for character in str(text)).rstrip()
+
+
 def _run(options):
     for order in ("drain", "isolate", "resume"):
         node = getattr(options, order)
         if node:
-            print(f"{node}: {query.ask_locally('order', {'node': node, 'order': order, 'reason': options.reason})}")
+            print(_printable(f"{node}: {query.ask_locally('order', {'node': node, 'order': order, 'reason': options.reason})}"))
             return 0
     if options.forget:
         print(f"{options.forget}: {query.ask_locally('forget', {'node': options.forget})}")
     elif options.why:
-        print(query.ask_locally("why", {"node": options.why}).rstrip())
+        print(_printable(query.ask_locally("why", {"node": options.why})))
     elif options.rate:
         print(_rates(query.ask_locally("rate", {"node": options.rate})))
     elif options.watch is not None:

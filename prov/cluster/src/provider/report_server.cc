@@ -83,7 +83,7 @@ void ReportServer::answer(const Report& report) {
   client_.send(as_bytes(&message, sizeof message), file, reason);
 }
 
-std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason) {
+std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason, std::size_t* bytes_left) {
   reason.clear();
   ReportMessage message{};
   os::Descriptor file;
@@ -98,6 +98,13 @@ std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reaso
   if (message.magic != kMagic || message.bytes == 0 || message.bytes > kReportBytesMax) {
     reason = "its answer is malformed";
     return std::nullopt;
+  }
+  if (bytes_left != nullptr) {
+    if (message.bytes > *bytes_left) {
+      reason = "the reports of its user are too long to be read for everybody: name the process";
+      return std::nullopt;
+    }
+    *bytes_left -= message.bytes;
   }
   const os::SharedMemory memory = os::SharedMemory::map(file, message.bytes, reason);
   if (!memory) return std::nullopt;

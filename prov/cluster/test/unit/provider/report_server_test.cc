@@ -100,6 +100,19 @@ TEST_F(ReportServerTest, ALongAnswerIsComplete) {
   EXPECT_EQ(report->back()["number"], "19999");
 }
 
+TEST_F(ReportServerTest, AnAnswerBeyondTheShareOfItsUserIsNotRead) {
+  std::size_t left = write_report(answer).size() + 10;
+  os::LocalSocket socket = ask();
+  report_server->serve();
+  EXPECT_TRUE(receive_report(socket, reason, &left)) << reason;
+  EXPECT_EQ(left, 10u);
+  os::LocalSocket next = ask();
+  while (report_server->serve().descriptor < 0) continue;
+  EXPECT_FALSE(receive_report(next, reason, &left));
+  EXPECT_NE(reason.find("too long"), std::string::npos) << reason;
+  EXPECT_EQ(left, 10u);
+}
+
 TEST_F(ReportServerTest, ManyClientsAreAnsweredInTurn) {
   std::vector<os::LocalSocket> sockets;
   for (int i = 0; i < 50; ++i) sockets.push_back(ask());
