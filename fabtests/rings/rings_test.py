@@ -118,12 +118,16 @@ class ManyRings(TwoNodesCase):
                 scripted.process.kill()
             del endpoints[1:3]
             for scripted in endpoints:  # at once, while the kernel removes the dead
-                transfer(remote, scripted, 4)
+                self.small(remote, scripted)
             endpoints += self.endpoints(2)
-            for scripted in endpoints[-2:]:
-                self.exchange(remote, scripted)
-            for scripted in endpoints[:-2]:
-                transfer(scripted, remote, 4)
+            for scripted in endpoints:
+                self.small(remote, scripted)
+
+    @staticmethod
+    def small(one, other):
+        connect(one, other)
+        transfer(one, other, 4)
+        transfer(other, one, 4)
 
 
 if __name__ == "__main__":

@@ -301,6 +301,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     if (group != nullptr) *group = opener.group();
     if (ring == nullptr && error == 0) {
       reason = opener.why() + " (FI_CLUSTER_LINK=packet opens a receive ring outside the group)";
+      environment.log.warn("endpoint %s has no receive ring and uses the udp link: %s",
+                           port->name().text().c_str(), reason.c_str());
       return nullptr;
     }
     if (ring && wants_ethertype) ethertype_ring = opener.open_ethertype();
