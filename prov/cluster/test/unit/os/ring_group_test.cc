@@ -10,10 +10,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <optional>
-#include <set>
 #include <vector>
 
 #include "conformance/link_station.h"
@@ -51,36 +53,35 @@ std::unique_ptr<Station> open_station(const test::TwoHosts& hosts, int host, Fam
 /// An endpoint in a process of its own. It writes the number of each frame that it receives to a pipe.
 class Rank {
  public:
-  explicit Rank(const test::TwoHosts& hosts) {
+  explicit Rank(const test::TwoHosts& hosts) : name_(hosts.address(0, Family::v4)) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
     const Interface interface = hosts.interface(0);
-    const SocketAddress name = hosts.address(0, Family::v4);
     hosts.on(0, [&] {
       child_ = fork();
       if (child_ != 0) return;
       prctl(PR_SET_PDEATHSIG, SIGKILL);
-      serve(interface, name, ends[1]);
+      serve(interface, name_, ends[1]);
     });
     close(ends[1]);
     numbers_ = Descriptor(ends[0]);
-    std::uint32_t port = 0;
-    if (const auto first = next()) port = *first;
-    EXPECT_NE(port, 0u) << "it has a ring";
-    name_ = name.with_port(static_cast<std::uint16_t>(port));
   }
-  ~Rank() { kill(); }
+  ~Rank() {
+    if (child_ <= 0) return;
+    signal(SIGKILL);
+    waitpid(child_, nullptr, 0);
+  }
   Rank(const Rank&) = delete;
   Rank& operator=(const Rank&) = delete;
 
-  const SocketAddress& name() const { return name_; }
-  void signal(int number) const { ::kill(child_, number); }
-  void kill() {
-    if (child_ <= 0) return;
-    ::kill(child_, SIGKILL);
-    waitpid(child_, nullptr, 0);
-    child_ = 0;
+  /// Waits until it has its ring.
+  const SocketAddress& name() {
+    if (name_.port() != 0) return name_;
+    name_ = name_.with_port(static_cast<std::uint16_t>(next().value_or(0)));
+    EXPECT_NE(name_.port(), 0u) << "it has a ring";
+    return name_;
   }
+  void signal(int number) const { ::kill(child_, number); }
   /// The number of the next frame, as soon as it is there.
   std::optional<std::uint32_t> next(int milliseconds = kMilliseconds) const {
     pollfd watch{numbers_.number(), POLLIN, 0};
@@ -122,6 +123,7 @@ class RingGroups : public ::testing::Test {
   }
   /// Sends a frame on each of the two paths to each rank, and expects both to arrive there and nothing else.
   void reaches(const std::vector<std::unique_ptr<Rank>>& ranks) {
+    for (const auto& rank : ranks) rank->name();
     for (const bool ethertype : {false, true}) {
       for (std::size_t i = 0; i < ranks.size(); ++i)
         sender_->send(path_to(ranks[i]->name(), ethertype), {test::numbered(++number_ * 1000 + i, 64)});
@@ -206,6 +208,7 @@ TEST_F(RingGroups, NothingIsLeftAfterTheDeathOfAll) {
   const std::size_t before = packet_sockets();
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int i = 0; i < 6; ++i) ranks.push_back(std::make_unique<Rank>(*hosts_));
+  for (const auto& rank : ranks) rank->name();
   EXPECT_GT(packet_sockets(), before);
   for (const auto& rank : ranks) rank->signal(SIGKILL);
   ranks.clear();
@@ -219,6 +222,7 @@ TEST_F(RingGroups, NothingIsLeftAfterTheDeathOfAll) {
 TEST_F(RingGroups, ALinkThatGoesDownAndUpChangesNoNumbers) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int i = 0; i < 6; ++i) ranks.push_back(std::make_unique<Rank>(*hosts_));
+  for (const auto& rank : ranks) rank->name();
   ranks.erase(ranks.begin() + 1);
   ranks.push_back(std::make_unique<Rank>(*hosts_));  // takes the place of another
   open_sender();
@@ -256,11 +260,51 @@ TEST_F(RingGroups, EndpointsWithOnePortAndTwoAddresses) {
 TEST_F(RingGroups, AStoppedMemberDoesNotHoldUpOneThatJoins) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int i = 0; i < 2; ++i) ranks.push_back(std::make_unique<Rank>(*hosts_));
+  for (const auto& rank : ranks) rank->name();
   ranks[0]->signal(SIGSTOP);
   ranks.push_back(std::make_unique<Rank>(*hosts_));
+  ranks.back()->name();
   ranks[0]->signal(SIGCONT);
   open_sender();
   reaches(ranks);
+}
+
+/// Every 20 ms two members are killed at once, wherever they are, and two join. The others receive each frame at the first
+/// attempt. RING_GROUP_SECONDS: how long.
+TEST_F(RingGroups, MembersComeAndGoUnderTraffic) {
+  const char* const wanted = std::getenv("RING_GROUP_SECONDS");
+  const Duration length = std::chrono::seconds(wanted != nullptr ? std::atoi(wanted) : 3);
+  std::vector<std::unique_ptr<Rank>> steady;
+  std::vector<std::unique_ptr<Rank>> others;
+  for (int i = 0; i < 16; ++i) (i % 3 == 0 ? steady : others).push_back(std::make_unique<Rank>(*hosts_));
+  open_sender();
+  reaches(steady);
+  SystemClock clock;
+  const Time end = clock.now() + length;
+  Time next_death{};
+  std::size_t deaths = 0;
+  std::vector<Duration> turns;
+  while (clock.now() < end && !HasFailure()) {
+    if (clock.now() >= next_death) {
+      const std::size_t victim = deaths % (others.size() - 1);
+      others[victim]->signal(SIGKILL);
+      others[victim + 1]->signal(SIGKILL);
+      others[victim] = std::make_unique<Rank>(*hosts_);
+      others[victim + 1] = std::make_unique<Rank>(*hosts_);
+      deaths += 2;
+      next_death = clock.now() + 20ms;
+    }
+    const Time begin = clock.now();
+    reaches(steady);
+    turns.push_back(clock.now() - begin);
+  }
+  std::sort(turns.begin(), turns.end());
+  std::printf("%zu deaths, %zu turns of %zu frames: median %lld us, worst %lld us\n", deaths, turns.size(),
+              2 * steady.size(), static_cast<long long>(turns[turns.size() / 2].count() / 1000),
+              static_cast<long long>(turns.back().count() / 1000));
+  reaches(steady);
+  for (const auto& rank : others) rank->name();
+  reaches(others);
 }
 
 }  // namespace
