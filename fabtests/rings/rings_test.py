@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two virtual nodes whose interfaces have one receive ring each: all endpoints beyond it use the udp link, and every message
-of each of them arrives intact. Bytes and reports are compared, times are not."""
+"""Two virtual nodes. All endpoints of a user on an interface have a receive ring, in one group. If the group has one place, all
+endpoints beyond it use the udp link. Every message of each of them arrives intact. Bytes and reports are compared, times are not."""
 import json
 import os
 import sys
@@ -8,12 +8,14 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "info"))
 import endpoint_program  # noqa: E402
-from endpoint_program import attempts, connect  # noqa: E402
-from two_nodes_case import TwoNodesCase  # noqa: E402
+from endpoint_program import attempts, connect, transfer  # noqa: E402
+from two_nodes_case import MEGABYTE, TwoNodesCase  # noqa: E402
 
 RINGS = 1
 RING = ("packet", "")
-NO_RING = ("udp", "all 1 receive rings of eth0 are in use (FI_CLUSTER_LINK=packet has no such limit)")
+NO_RING = ("udp", "eth0: all 1 receive rings of this user are in use (FI_CLUSTER_LINK=packet opens a receive ring outside the "
+                  "group)")
+MANY = 16
 
 
 class OneRingCase(TwoNodesCase):
@@ -35,7 +37,7 @@ class OneRing(OneRingCase):
     def test_a_link_that_is_set_explicitly_is_not_limited(self):
         endpoints = [self.start_endpoint(2, link="packet") for _ in range(RINGS + 1)]
         self.assertEqual([self.link(scripted) for scripted in endpoints], [RING] * len(endpoints))
-        self.assertEqual(self.link(self.start_endpoint(2)), RING)
+        self.assertEqual(self.link(self.start_endpoint(2)), NO_RING)
 
     def test_the_ring_of_a_killed_process_is_free_again(self):
         first, second = self.start_endpoint(2), self.start_endpoint(2)
@@ -89,6 +91,43 @@ class Jumbo(OneRingCase):
         for scripted in endpoints:
             self.assertEqual(self.report(scripted)["endpoint"]["frame_max_bytes"], self.MTU - 28)
             self.exchange(remote, scripted)
+
+
+class ManyRings(TwoNodesCase):
+    def endpoints(self, count):
+        made = [self.start_endpoint(2) for _ in range(count)]
+        self.assertEqual({self.link(scripted) for scripted in made}, {RING})
+        return made
+
+    def test_each_receives_its_own(self):
+        endpoints = self.endpoints(MANY)
+        remote = self.start_endpoint(1)
+        for scripted in endpoints:
+            self.exchange(remote, scripted)
+        group = self.report(endpoints[-1])["endpoint"]
+        self.assertEqual((group["rings_endpoints"], group["rings"]), (MANY, 2 * MANY))
+        self.assertGreaterEqual(group["rings_bytes"], 2 * MANY * MEGABYTE)
+
+    def test_members_are_killed_and_join(self):
+        endpoints = self.endpoints(MANY // 2)
+        remote = self.start_endpoint(1)
+        for scripted in endpoints:
+            self.exchange(remote, scripted)
+        for _ in range(3):
+            for scripted in endpoints[1:3]:
+                scripted.process.kill()
+            del endpoints[1:3]
+            for scripted in endpoints:  # at once, while the kernel removes the dead
+                self.small(remote, scripted)
+            endpoints += self.endpoints(2)
+            for scripted in endpoints:
+                self.small(remote, scripted)
+
+    @staticmethod
+    def small(one, other):
+        connect(one, other)
+        transfer(one, other, 4)
+        transfer(other, one, 4)
 
 
 if __name__ == "__main__":

@@ -50,6 +50,11 @@ std::string setup_text(const Report& report) {
                      ", open for " + duration_text(endpoint["open_ns"]) + "\n";
   std::string ways = endpoint["link"] + " link, frames of at most " + endpoint["frame_max_bytes"] + " bytes";
   if (!endpoint["why_link"].empty()) ways += " (no better link: " + endpoint["why_link"] + ")";
+  if (!endpoint["rings"].empty()) {
+    ways += "; " + endpoint["rings_endpoints"] + " endpoints of this user have " + endpoint["rings"] +
+            " receive rings on " + endpoint["interface"] + ", in " +
+            std::to_string(std::stoull(endpoint["rings_bytes"]) >> 20) + " MiB";
+  }
   ways += endpoint["shm"] == "yes" ? "; shared memory on this node"
                                    : "; no shared memory: " + endpoint["why_no_shm"];
   text += paragraph(ways);

@@ -142,12 +142,13 @@ void report_links(const InterfaceAddress& place, const Options& options, Report&
     return;
   }
   const std::string& wanted = options.text(Options::Name::link);
-  const auto [packet, unavailable_reason] =
+  const provider::LinkChoice choice =
       provider::choose_link(port, place.interface, with_link("packet"), world.environment());
+  const std::unique_ptr<link::Link>& packet = choice.link;
   const bool by_packet = packet != nullptr && wanted != "udp";
   const std::string size =
       packet == nullptr ? "" : "frames of at most " + std::to_string(packet->frame_max()) + " bytes";
-  report_way("packet", packet != nullptr, by_packet, packet != nullptr ? size : unavailable_reason, report);
+  report_way("packet", packet != nullptr, by_packet, packet != nullptr ? size : choice.reason, report);
   const auto udp = provider::choose_link(port, place.interface, with_link("udp"), world.environment()).link;
   report_way("udp", true, wanted == "udp" || (wanted == "auto" && !by_packet),
              "frames of at most " + std::to_string(udp->frame_max()) + " bytes", report);

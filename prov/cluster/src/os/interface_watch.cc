@@ -3,7 +3,6 @@
 #include <linux/if_packet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
@@ -36,12 +35,6 @@ std::string text_of(const std::array<std::byte, 6>& mac) {
   return text.data();
 }
 
-/// Returns a number that identifies the network namespace of this thread.
-std::uint64_t namespace_number() {
-  struct stat status {};
-  return stat("/proc/thread-self/ns/net", &status) == 0 ? status.st_ino : 0;
-}
-
 auto find_host(const std::vector<SocketAddress>& addresses, const SocketAddress& host) {
   return std::find_if(addresses.begin(), addresses.end(),
                       [&](const SocketAddress& each) { return each.same_host(host); });
@@ -61,7 +54,7 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
   static std::vector<Known>& all = *new std::vector<Known>;
   const std::lock_guard guard(mutex);
   std::erase_if(all, [](const Known& each) { return each.watch.expired() || each.process != getpid(); });
-  const std::uint64_t here = namespace_number();
+  const std::uint64_t here = network_namespace();
   for (const Known& each : all) {
     std::shared_ptr<InterfaceWatch> watch = each.watch.lock();
     if (each.name_space == here && watch != nullptr) return watch;

@@ -49,6 +49,9 @@ bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& hos
 /// all frames of that EtherType.
 std::size_t receive_queues(const std::string& interface);
 
+/// Returns a number that identifies the network namespace of this thread.
+std::uint64_t network_namespace();
+
 /// A route that makes an address local although no interface lists this address. Examples are 127.0.1.1, to
 /// which many hosts map their own name, and an entry of `ip route add local`.
 struct LocalRoute {

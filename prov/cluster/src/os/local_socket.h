@@ -45,7 +45,11 @@ class LocalSocket {
   /// an empty text. Sets `exhausted` to true if this process or the system has no free descriptor.
   LocalSocket accept(std::string& reason, bool* exhausted = nullptr) const;
 
+  /// Returns a listener that another process has opened and shares with this one.
+  static LocalSocket of_listener(Descriptor listener) { return LocalSocket(std::move(listener)); }
+
   explicit operator bool() const { return static_cast<bool>(socket_); }
+  const Descriptor& socket() const { return socket_; }
 
   /// Returns true if the other side runs as the effective user of this process. On the connecting side, this
   /// is the user that the listener had when it called listen().

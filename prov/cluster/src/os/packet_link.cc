@@ -11,6 +11,7 @@
 #include "os/interface_watch.h"
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
+#include "os/ring_group.h"
 #include "os/udp_bursts.h"
 #include "os/udp_link.h"
 
@@ -23,20 +24,19 @@ constexpr unsigned kSocketPollsAfterTraffic = 256;
 
 class PacketLink final : public link::Link {
  public:
-  PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, Descriptor claim,
-             std::unique_ptr<PacketRing> ring, std::unique_ptr<PacketRing> ethertype_ring,
-             std::unique_ptr<PacketSender> sender, std::vector<SocketAddress> own,
-             const Environment& environment)
+  PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, std::unique_ptr<PacketRing> ring,
+             std::unique_ptr<PacketRing> ethertype_ring, std::unique_ptr<PacketSender> sender,
+             std::vector<SocketAddress> own, const Environment& environment)
       : port_(std::move(port)),
         interface_(port_->name(), interface.index, environment.log),
         frame_max_opened_(frame_max_within(interface.mtu, port_->name().family())),
         frame_max_(frame_max_opened_),
-        claim_(std::move(claim)),
         ring_(std::move(ring)),
         ethertype_ring_(std::move(ethertype_ring)),
         sender_(std::move(sender)),
         own_(std::move(own)),
         counters_(environment.counters),
+        log_(environment.log),
         socket_sender_(port_, environment.counters),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
@@ -81,12 +81,13 @@ class PacketLink final : public link::Link {
   WatchedInterface interface_;
   std::size_t frame_max_opened_;
   std::size_t frame_max_;
-  Descriptor claim_;  ///< the claim to `ring_`; destroyed after the ring
   std::unique_ptr<PacketRing> ring_;
   std::unique_ptr<PacketRing> ethertype_ring_;  ///< null if there is none
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
+  int without_ring_ = 0;  ///< the interface whose frames arrive through the socket; 0 if it has the rings
   Counters& counters_;
+  Log& log_;
   UdpSender socket_sender_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
@@ -121,9 +122,17 @@ void PacketLink::renew() {
   const SocketAddress::Family family = port_->name().family();
   frame_max_ = frame_max_renewed(frame_max_opened_, now->mtu, family);
   sender_->renew(now->index, now->mac, frame_max_within(now->mtu, family));
-  ring_->move_to(now->index);
-  if (ethertype_ring_) ethertype_ring_->move_to(now->index);
   port_->move_to(now->index);
+  const bool ring_moved = ring_->move_to(now->index);
+  const bool both_moved = (!ethertype_ring_ || ethertype_ring_->move_to(now->index)) && ring_moved;
+  port_->ignore_interface(both_moved ? now->index : 0);
+  if (!both_moved && now->index != without_ring_) {
+    log_.info(
+        "frames to %s on %s arrive through the UDP socket, because the receive ring belongs to another "
+        "interface",
+        port_->name().text().c_str(), now->name.c_str());
+  }
+  without_ring_ = both_moved ? 0 : now->index;
 }
 
 bool PacketLink::socket_is_due() {
@@ -212,18 +221,59 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Returns null if the ring cannot be opened. The link works without it.
-std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Interface& interface,
-                                                const PacketSettings& settings,
-                                                const Environment& environment) {
-  int error = 0;
-  auto ring = PacketRing::open(interface.index, port.name(), RingShape::of_small_frames(settings.ring_slots),
-                               environment, error);
+/// Opens the rings of a link: in the group, or outside if the group does not work and that is wanted.
+class RingOpener {
+ public:
+  RingOpener(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,
+             const Environment& environment)
+      : name_(name),
+        interface_(interface),
+        settings_(settings),
+        environment_(environment),
+        group_(RingGroup::of_interface(interface.index, failure_.group)) {}
+
+  std::unique_ptr<PacketRing> open_main() {
+    return open(RingShape::of_super_frames(name_.family(), settings_.ring_slots));
+  }
+  /// Returns null if the ring cannot be opened. The link works without it.
+  std::unique_ptr<PacketRing> open_ethertype();
+  int error() const { return failure_.error; }
+  std::shared_ptr<const RingTable> group() const { return group_ ? group_->shared_table() : nullptr; }
+  /// Returns why the group does not work.
+  std::string why() const { return interface_.name + ": " + failure_.group; }
+
+ private:
+  std::unique_ptr<PacketRing> open(const RingShape& shape);
+
+  const SocketAddress& name_;
+  const Interface& interface_;
+  const PacketSettings& settings_;
+  const Environment& environment_;
+  RingFailure failure_;
+  std::shared_ptr<RingGroup> group_;  ///< null if there is none, or the rings are outside
+};
+
+std::unique_ptr<PacketRing> RingOpener::open(const RingShape& shape) {
+  const auto attempt = [&] {
+    return PacketRing::open(interface_.index, name_, shape, group_, settings_.rings, environment_, failure_);
+  };
+  std::unique_ptr<PacketRing> ring;
+  if (group_ != nullptr) ring = attempt();
+  if (ring == nullptr && failure_.error == 0 && settings_.ring_outside_group) {
+    group_.reset();
+    ring = attempt();
+  }
+  return ring;
+}
+
+std::unique_ptr<PacketRing> RingOpener::open_ethertype() {
+  std::unique_ptr<PacketRing> ring = open(RingShape::of_small_frames(settings_.ring_slots));
   if (ring == nullptr) {
-    environment.log.warn(
+    environment_.log.warn(
         "small frames on %s are sent as IP packets, because the ring for EtherType 0x88b5 cannot be "
         "opened: %s (FI_CLUSTER_ETHERTYPE=no suppresses this line)",
-        interface.name.c_str(), error_text(error).c_str());
+        interface_.name.c_str(),
+        failure_.error != 0 ? error_text(failure_.error).c_str() : failure_.group.c_str());
   }
   return ring;
 }
@@ -232,7 +282,7 @@ std::unique_ptr<PacketRing> open_ethertype_ring(const UdpPort& port, const Inter
 
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
-                                             std::string& reason) {
+                                             std::string& reason, std::shared_ptr<const RingTable>* group) {
   reason = why_unsuitable(port->name(), interface);
   if (!reason.empty()) return nullptr;
   int error = 0;
@@ -242,20 +292,21 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
                                    {settings.qdisc_bypass && !interface.shaped, settings.offload,
                                     wants_ethertype, frame_max_within(interface.mtu, port->name().family())},
                                    environment.counters, error);
-  std::optional<Descriptor> claim = Descriptor();
-  if (sender && settings.rings) claim = claim_ring(interface.index, port->name().family(), *settings.rings);
-  if (!claim) {
-    reason = "all " + std::to_string(*settings.rings) + " receive rings of " + interface.name +
-             " are in use (FI_CLUSTER_LINK=packet has no such limit)";
-    return nullptr;
-  }
   std::unique_ptr<PacketRing> ring;
   std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
-    const auto shape = RingShape::of_super_frames(port->name().family(), settings.ring_slots);
-    ring = PacketRing::open(interface.index, port->name(), shape, environment, error);
+    RingOpener opener(port->name(), interface, settings, environment);
+    ring = opener.open_main();
+    error = opener.error();
+    if (group != nullptr) *group = opener.group();
+    if (ring == nullptr && error == 0) {
+      reason = opener.why() + " (FI_CLUSTER_LINK=packet opens a receive ring outside the group)";
+      environment.log.warn("endpoint %s has no receive ring and uses the udp link: %s",
+                           port->name().text().c_str(), reason.c_str());
+      return nullptr;
+    }
+    if (ring && wants_ethertype) ethertype_ring = opener.open_ethertype();
   }
-  if (ring && wants_ethertype) ethertype_ring = open_ethertype_ring(*port, interface, settings, environment);
   // The socket begins to ignore the interface after the ring is open, so that no frame is lost. In between, a
   // frame may arrive twice: through the socket and through the ring. Such a duplicate does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
@@ -263,9 +314,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     reason = explain(interface, error);
     return nullptr;
   }
-  return std::make_unique<PacketLink>(std::move(port), interface, std::move(*claim), std::move(ring),
-                                      std::move(ethertype_ring), std::move(sender), own_addresses(),
-                                      environment);
+  return std::make_unique<PacketLink>(std::move(port), interface, std::move(ring), std::move(ethertype_ring),
+                                      std::move(sender), own_addresses(), environment);
 }
 
 }  // namespace cluster::os

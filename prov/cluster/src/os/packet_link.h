@@ -4,6 +4,10 @@
 // packets of this link have the same format as those of the udp link. Therefore an endpoint with a packet
 // link can communicate with one that has a udp link.
 //
+// The rings of all endpoints of a user on the interface form a group (os/ring_group.h). A ring cannot leave the
+// group for another interface. If the endpoint's address moves to another interface, the endpoint from then on
+// receives through its UDP socket, until the address comes back.
+//
 // The endpoint's UDP socket receives the frames that do not enter the ring: frames from this host itself
 // (over lo) and frames from other interfaces. The socket ignores frames that arrive on the ring's interface.
 // To poll the socket, the link makes a system call. Therefore it polls the socket only once in
@@ -27,15 +31,17 @@
 #include "base/environment.h"
 #include "link/link.h"
 #include "os/interfaces.h"
+#include "os/ring_table.h"
 #include "os/udp_port.h"
 
 namespace cluster::os {
 
 struct PacketSettings {
   std::size_t ring_slots = 64;  ///< slots of 64 KiB each; the ring is rounded up to whole MiB
-  /// Limit on the number of receive rings on one interface, counted over all processes of the node
-  /// (os/packet_ring.h). If unset, there is no limit.
-  std::optional<std::size_t> rings = 4;
+  /// Limit on the number of endpoints in the group of rings of this user and interface (os/ring_group.h).
+  std::size_t rings = kRingsMax;
+  /// Whether to open a ring outside the group if the group has no place or does not work.
+  bool ring_outside_group = false;
   bool qdisc_bypass = true;  ///< ignored if the interface has a shaper
   bool offload = true;       ///< send super-frames
   /// Whether to use the EtherType path. If unset, the link uses it only if the interface has a single receive
@@ -43,9 +49,11 @@ struct PacketSettings {
   std::optional<bool> ethertype = std::nullopt;
 };
 
-/// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`.
+/// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. `group`: set to the
+/// table of the group of rings, if the link is a member and the pointer is not null.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
-                                             std::string& reason);
+                                             std::string& reason,
+                                             std::shared_ptr<const RingTable>* group = nullptr);
 
 }  // namespace cluster::os

@@ -15,7 +15,6 @@
 #include <string>
 #include <utility>
 
-#include "os/local_socket.h"
 #include "os/packet_headers.h"
 #include "os/port_filter.h"
 
@@ -34,8 +33,6 @@ static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOff
 // would share one cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
-// The kernel allocates each block as a whole. The size must be a power of two.
-constexpr std::size_t kBlockBytes = 1024 * 1024;
 constexpr std::size_t kBlocksMax = 64;
 /// Gives about 700 slots for small frames if there are 64 slots for super-frames.
 constexpr std::size_t kSlotsPerSmallBlock = 64;
@@ -69,18 +66,26 @@ int bind_to(int socket, int index, std::uint16_t ether_type) {
   return bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0 ? 0 : errno;
 }
 
-/// Attaches the filter before it binds the socket. An unbound socket of protocol 0 receives nothing, so no
-/// frame enters the ring without passing the filter.
-int set_up(int socket, int index, const SocketAddress& ours, const RingShape& shape, bool& offload_headers) {
-  FilterProgram program = frames_for(ours, shape.ether_type);
-  if (const int error = attach_filter(socket, SO_ATTACH_FILTER, program); error != 0) return error;
-  offload_headers = shape.joined && ask_for_offload_headers(socket);
+RingKind kind_of(const RingShape& shape, const SocketAddress& ours) {
+  if (shape.ether_type == kClusterEtherType) return RingKind::ethertype;
+  return ours.family() == SocketAddress::Family::v6 ? RingKind::v6 : RingKind::v4;
+}
+
+/// Returns the layout of the rings of this shape, if the kernel can make them as it says it can.
+RingLayout layout_of(const RingShape& shape) {
+  return {static_cast<std::uint32_t>(shape.slot_bytes), shape.joined && rings_know_segments()};
+}
+
+/// Gives an unbound socket a ring, and binds it to the interface. An unbound socket of protocol 0 receives
+/// nothing, so no frame enters the ring without passing the filter, which the socket has already.
+int set_up(int socket, int index, const RingShape& shape, std::size_t blocks, bool offload_headers) {
+  if (offload_headers && !ask_for_offload_headers(socket)) return errno;
   const int version = TPACKET_V2;
   tpacket_req request{};
-  request.tp_block_size = kBlockBytes;
-  request.tp_block_nr = static_cast<unsigned>(shape.blocks);
+  request.tp_block_size = kRingBlockBytes;
+  request.tp_block_nr = static_cast<unsigned>(blocks);
   request.tp_frame_size = static_cast<unsigned>(shape.slot_bytes);
-  request.tp_frame_nr = static_cast<unsigned>(shape.blocks * (kBlockBytes / shape.slot_bytes));
+  request.tp_frame_nr = static_cast<unsigned>(blocks * (kRingBlockBytes / shape.slot_bytes));
   if (setsockopt(socket, SOL_PACKET, PACKET_VERSION, &version, sizeof version) != 0 ||
       setsockopt(socket, SOL_PACKET, PACKET_RX_RING, &request, sizeof request) != 0) {
     return errno;
@@ -88,10 +93,23 @@ int set_up(int socket, int index, const SocketAddress& ours, const RingShape& sh
   return bind_to(socket, index, shape.ether_type);
 }
 
+/// Returns a place in the group, or a place of its own if there is no group.
+std::unique_ptr<RingSeat> take_seat(const std::shared_ptr<RingGroup>& group, const SocketAddress& ours,
+                                    const RingShape& shape, std::size_t members_max, RingFailure& failure) {
+  const RingKind kind = kind_of(shape, ours);
+  if (group != nullptr)
+    return RingGroup::take(group, kind, ours, layout_of(shape), shape.blocks, members_max, failure.group);
+  auto seat = std::make_unique<RingSeat>(nullptr, kind);
+  seat->socket = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  seat->blocks = shape.blocks;
+  failure.error = seat->socket ? 0 : errno;
+  return failure.error == 0 ? std::move(seat) : nullptr;
+}
+
 }  // namespace
 
 RingShape RingShape::of_super_frames(SocketAddress::Family family, std::size_t slots) {
-  constexpr std::size_t per_block = kBlockBytes / kSuperFrameSlot;
+  constexpr std::size_t per_block = kRingBlockBytes / kSuperFrameSlot;
   const std::size_t blocks = (slots + per_block - 1) / per_block;
   return {ip_ether_type(family), kSuperFrameSlot, std::clamp<std::size_t>(blocks, 1, kBlocksMax), true};
 }
@@ -103,49 +121,84 @@ RingShape RingShape::of_small_frames(std::size_t slots) {
 }
 
 std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& ours, const RingShape& shape,
-                                             const Environment& environment, int& error) {
-  Descriptor socket(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  error = socket ? 0 : errno;
-  if (!socket) return nullptr;
-  bool offload_headers = false;
-  error = set_up(socket.number(), index, ours, shape, offload_headers);
-  if (error != 0) return nullptr;
-  const std::size_t bytes = shape.blocks * kBlockBytes;
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, socket.number(), 0);
+                                             const std::shared_ptr<RingGroup>& group, std::size_t members_max,
+                                             const Environment& environment, RingFailure& failure) {
+  std::unique_ptr<RingSeat> seat = take_seat(group, ours, shape, members_max, failure);
+  if (seat == nullptr) return nullptr;
+  const int socket = seat->socket.number();
+  FilterProgram filter = frames_for(ours, shape.ether_type);
+  failure.error = attach_filter(socket, SO_ATTACH_FILTER, filter);
+  if (failure.error == 0 && !seat->inherited)
+    failure.error = set_up(socket, index, shape, seat->blocks, layout_of(shape).offload_headers);
+  if (failure.error != 0) return nullptr;
+  const std::size_t bytes = seat->blocks * kRingBlockBytes;
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, socket, 0);
   if (memory == MAP_FAILED) {
-    error = errno;
+    failure.error = errno;
     return nullptr;
   }
   madvise(memory, bytes, MADV_DONTFORK);  // a forked child would keep the socket open
-  return std::unique_ptr<PacketRing>(new PacketRing(std::move(socket), index, ours, shape, offload_headers,
-                                                    {static_cast<std::byte*>(memory), bytes}, environment));
+  const bool inherited = seat->inherited;
+  std::unique_ptr<PacketRing> ring(new PacketRing(std::move(seat), index, ours, shape,
+                                                  {static_cast<std::byte*>(memory), bytes}, environment));
+  if (group != nullptr && !group->enter(*ring->seat_, failure.group)) return nullptr;
+  // The kernel does not replace a program before all frames that the old program and the old filter have
+  // accepted are in the ring.
+  if (inherited) ring->empty();
+  return ring;
 }
 
-PacketRing::PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape,
-                       bool offload_headers, std::span<std::byte> memory, const Environment& environment)
-    : socket_(std::move(socket)),
+PacketRing::PacketRing(std::unique_ptr<RingSeat> seat, int index, const SocketAddress& ours,
+                       const RingShape& shape, std::span<std::byte> memory, const Environment& environment)
+    : seat_(std::move(seat)),
       index_(index),
       ours_(ours),
       ether_type_(shape.ether_type),
       slot_bytes_(shape.slot_bytes),
-      has_offload_headers_(offload_headers),
+      has_offload_headers_(layout_of(shape).offload_headers != 0),
       memory_(memory),
       counters_(environment.counters),
-      arrivals_(environment.clock) {
-  const std::size_t per_block = kBlockBytes / slot_bytes_;
-  for (std::size_t block = 0; block < memory.size(); block += kBlockBytes) {
+      arrivals_(environment.clock),
+      next_known_(!seat_->inherited) {
+  const std::size_t per_block = kRingBlockBytes / slot_bytes_;
+  for (std::size_t block = 0; block < memory.size(); block += kRingBlockBytes) {
     for (std::size_t i = 0; i < per_block; ++i) slots_.push_back(&memory[block + i * slot_bytes_]);
   }
 }
 
 PacketRing::~PacketRing() { munmap(memory_.data(), memory_.size()); }
 
+/// Gives all slots to the kernel, with frames for the previous owner of the ring.
+void PacketRing::empty() {
+  for (std::byte* const slot : slots_) status_of(slot).store(TP_STATUS_KERNEL, std::memory_order_release);
+}
+
+/// Finds the first filled slot, which is the one behind a slot of the kernel. If all slots are filled, their
+/// order is unknown, so drops them.
+bool PacketRing::find_first() {
+  const auto filled = [&](std::size_t i) {
+    return (status_of(slots_[i]).load(std::memory_order_acquire) & TP_STATUS_USER) != 0;
+  };
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < slots_.size() && !next_known_; ++i) {
+    if (!filled(i)) continue;
+    ++count;
+    next_known_ = !filled((i + slots_.size() - 1) % slots_.size());
+    next_ = i;
+  }
+  if (count == slots_.size()) empty();
+  return next_known_;
+}
+
 std::atomic_ref<std::uint32_t> PacketRing::status_of(std::byte* slot) {
   return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
 }
 
-void PacketRing::move_to(int index) {
-  if (index != index_ && bind_to(socket_.number(), index, ether_type_) == 0) index_ = index;
+bool PacketRing::move_to(int index) {
+  if (index == index_) return true;
+  if (bind_to(descriptor(), index, ether_type_) != 0) return false;
+  index_ = index;
+  return true;
 }
 
 bool PacketRing::waiting() const {
@@ -160,6 +213,8 @@ void PacketRing::release_slots() {
 }
 
 std::size_t PacketRing::receive(std::span<link::InFrame> frames) {
+  if (!next_known_ && !find_first()) [[unlikely]]
+    return 0;
   release_slots();
   std::size_t count = 0;
   bool lost = false;
@@ -203,32 +258,21 @@ std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
 void PacketRing::clear_errors() {
   int error = 0;
   socklen_t size = sizeof error;
-  getsockopt(socket_.number(), SOL_SOCKET, SO_ERROR, &error, &size);
+  getsockopt(descriptor(), SOL_SOCKET, SO_ERROR, &error, &size);
 }
 
 void PacketRing::thin(const link::Thinning& thinning) {
   FilterProgram program = frames_for(ours_, ether_type_, thinning);
-  attach_filter(socket_.number(), SO_ATTACH_FILTER, program);
+  attach_filter(descriptor(), SO_ATTACH_FILTER, program);
 }
 
 void PacketRing::count_losses() {
   tpacket_stats stats{};
   socklen_t size = sizeof stats;
   // Reading the statistics resets the kernel's count. As a result, TP_STATUS_LOSING is clear in later slots.
-  if (getsockopt(socket_.number(), SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) {
+  if (getsockopt(descriptor(), SOL_PACKET, PACKET_STATISTICS, &stats, &size) == 0) {
     counters_.link_ring_full += stats.tp_drops;
   }
-}
-
-std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings) {
-  const std::string prefix =
-      "cluster-ring-1/" + std::to_string(index) + (family == SocketAddress::Family::v6 ? "/ipv6/" : "/ipv4/");
-  for (std::size_t number = 0; number < rings; ++number) {
-    int error = 0;
-    Descriptor name = reserve_name(prefix + std::to_string(number), error);
-    if (error != EADDRINUSE) return name;
-  }
-  return std::nullopt;
 }
 
 bool rings_know_segments() {

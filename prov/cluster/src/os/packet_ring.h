@@ -6,6 +6,10 @@
 // A slot for IP frames holds the largest super-frame (64 KiB), because the kernel delivers a super-frame
 // whole. A slot for the provider's EtherType holds one frame. If no slot is free, the kernel drops the frame
 // and counts it.
+//
+// A ring usually belongs to a group (os/ring_group.h), so that frames for other rings cost it nothing. A ring
+// of a group may be inherited from a member that has left. The new owner empties it, but does not know which
+// slot the kernel fills next. It finds the slot when the first frame arrives.
 #pragma once
 
 #include <atomic>
@@ -14,12 +18,14 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/address.h"
 #include "base/environment.h"
 #include "link/link.h"
 #include "os/descriptor.h"
+#include "os/ring_group.h"
 #include "os/system_clock.h"
 
 namespace cluster::os {
@@ -34,16 +40,24 @@ struct RingShape {
 
   std::uint16_t ether_type;
   std::size_t slot_bytes;
-  std::size_t blocks;   ///< blocks of 1 MiB each
+  std::size_t blocks;   ///< blocks of 1 MiB each; the ring of a group may have more or fewer
   bool joined = false;  ///< the kernel may join frames of this type
+};
+
+/// Why a ring cannot be opened: an errno of the kernel about this process, or a text about its group.
+struct RingFailure {
+  int error = 0;
+  std::string group;
 };
 
 class PacketRing {
  public:
   /// Opens a ring for frames to `ours` that arrive on the interface `index`. No other frames enter the ring.
-  /// On failure, returns null and sets `error` to an errno.
+  /// The ring becomes a member of `group`, which has at most `members_max` members with frames of this type.
+  /// If `group` is null, it is a ring of its own. On failure, returns null and fills `failure`.
   static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, const RingShape& shape,
-                                          const Environment& environment, int& error);
+                                          const std::shared_ptr<RingGroup>& group, std::size_t members_max,
+                                          const Environment& environment, RingFailure& failure);
   ~PacketRing();
   PacketRing(const PacketRing&) = delete;
   PacketRing& operator=(const PacketRing&) = delete;
@@ -53,14 +67,15 @@ class PacketRing {
   std::size_t receive(std::span<link::InFrame> frames);
 
   /// Makes the ring receive frames from the interface `index`, and no longer from the previous interface.
-  void move_to(int index);
+  /// Returns false if the ring cannot, because it belongs to the group of its interface.
+  bool move_to(int index);
 
   /// Returns true if a frame waits in the next slot.
   bool waiting() const;
 
   /// Returns a descriptor that is readable while the ring contains a frame whose slot was not given back to
   /// the kernel.
-  int descriptor() const { return socket_.number(); }
+  int descriptor() const { return seat_->socket.number(); }
   /// Clears the error that the socket reports after the interface was down. The error would keep the
   /// descriptor readable.
   void clear_errors();
@@ -68,15 +83,17 @@ class PacketRing {
   void thin(const link::Thinning& thinning);
 
  private:
-  PacketRing(Descriptor socket, int index, const SocketAddress& ours, const RingShape& shape,
-             bool offload_headers, std::span<std::byte> memory, const Environment& environment);
+  PacketRing(std::unique_ptr<RingSeat> seat, int index, const SocketAddress& ours, const RingShape& shape,
+             std::span<std::byte> memory, const Environment& environment);
   static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
   void release_slots();
+  void empty();
+  bool find_first();
   bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
   std::size_t segment_of(const std::byte* ethernet_header) const;
   void count_losses();
 
-  Descriptor socket_;
+  std::unique_ptr<RingSeat> seat_;
   int index_;
   SocketAddress ours_;
   std::uint16_t ether_type_;
@@ -88,22 +105,8 @@ class PacketRing {
   std::vector<std::byte*> slots_;
   std::size_t next_ = 0;  ///< the slot to read next
   std::size_t held_ = 0;  ///< slots before `next_` that are not released yet
+  bool next_known_;       ///< false if the ring is inherited and no frame has arrived yet
 };
-
-// claim_ring() limits the number of receive rings on an interface. The kernel runs the filters of all packet
-// sockets on every frame that arrives on the interface. Each ring therefore adds about 90 ns to the cost of
-// every frame, even if the frame is for another program. (The kernel finds an ordinary socket by a hash of
-// its port.) For this reason an interface has only a few rings, and further endpoints use the udp link.
-//
-// An endpoint claims a ring by holding one of a few abstract UNIX socket names. Each name has at most one
-// holder in the network namespace, even if many processes start at once. The kernel releases the names of a
-// process that dies. A claim gives no access to anything. A user who takes all names forces the other
-// endpoints of this node to use the slower udp link.
-
-/// Takes one of the first `rings` names for the interface `index` and the address family. The returned
-/// descriptor holds the name. Returns nullopt if all names are taken. Returns an empty descriptor if the
-/// kernel fails for another reason. With an empty descriptor, the caller opens its ring without a claim.
-std::optional<Descriptor> claim_ring(int index, SocketAddress::Family family, std::size_t rings);
 
 /// Returns true if the kernel can report the ends of joined frames in a ring (Linux 6.2). Earlier kernels
 /// silently drop joined frames.

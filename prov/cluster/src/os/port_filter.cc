@@ -5,9 +5,11 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <span>
+#include <utility>
 
 #include "os/packet_headers.h"
 #include "wire/frame.h"
@@ -185,11 +187,121 @@ FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddre
   return program;
 }
 
-int attach_filter(int socket, int option, FilterProgram& program) {
+namespace {
+
+// Offsets in a program of a fanout group. Offset 0 is the first byte behind the Ethernet header.
+constexpr std::uint32_t kDestinationV4 = 16;
+constexpr std::uint32_t kDestinationV6 = 24;
+constexpr std::uint32_t kPortV4 = 20 + 2;
+constexpr std::uint32_t kPortV6 = 40 + 2;
+
+/// Appends the search in rings of one family. The rings are sorted by port.
+class PortSearch {
+ public:
+  explicit PortSearch(FilterProgram& program) : program_(program) {}
+
+  void append(std::span<const RingTarget> rings) {
+    const bool v6 = rings.front().address.family() == SocketAddress::Family::v6;
+    program_.push_back(BPF_STMT(BPF_LD | BPF_H | BPF_ABS, v6 ? kPortV6 : kPortV4));
+    halve(rings);
+  }
+
+ private:
+  void halve(std::span<const RingTarget> rings) {
+    const auto middle =
+        std::find_if(rings.begin() + static_cast<std::ptrdiff_t>(rings.size() / 2), rings.end(),
+                     [&](const RingTarget& ring) { return port(ring) != port(rings.front()); });
+    if (middle == rings.end()) return append_port(rings);
+    const std::uint16_t border = port(*middle);
+    const auto split = std::find_if(rings.begin(), rings.end(),
+                                    [&](const RingTarget& ring) { return port(ring) == border; });
+    const auto lower = static_cast<std::size_t>(split - rings.begin());
+    // A conditional jump reaches only 255 instructions, so it skips a jump that reaches farther.
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, border, 0, 1));
+    const std::size_t jump = program_.size();
+    program_.push_back(BPF_STMT(BPF_JMP | BPF_JA, 0));
+    halve(rings.first(lower));
+    program_[jump].k = static_cast<std::uint32_t>(program_.size() - jump - 1);
+    halve(rings.subspan(lower));
+  }
+
+  /// All rings have the same port. Compares the addresses only if there are several rings.
+  void append_port(std::span<const RingTarget> rings) {
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port(rings.front()), 1, 0));
+    program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
+    if (rings.size() != 1) {
+      for (const RingTarget& ring : rings) append_address(ring);
+    }
+    program_.push_back(BPF_STMT(BPF_RET | BPF_K, rings.size() == 1 ? rings.front().index : 0));
+  }
+
+  void append_address(const RingTarget& ring) {
+    const ConstBytes ip = ring.address.ip();
+    const std::uint32_t at = ip.size() == 4 ? kDestinationV4 : kDestinationV6;
+    const auto words = static_cast<std::uint32_t>(ip.size() / 4);
+    for (std::uint32_t word = 0; word < words; ++word) {
+      const auto to_next_ring = static_cast<std::uint8_t>(2 * (words - word - 1) + 1);
+      program_.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, at + 4 * word));
+      program_.push_back(
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, big_endian(ip.subspan(4 * word, 4)), 0, to_next_ring));
+    }
+    program_.push_back(BPF_STMT(BPF_RET | BPF_K, ring.index));
+  }
+
+  static std::uint16_t port(const RingTarget& ring) { return ring.address.port(); }
+
+  FilterProgram& program_;
+};
+
+}  // namespace
+
+FilterProgram spreading(std::span<const RingTarget> rings) {
+  std::vector<RingTarget> sorted(rings.begin(), rings.end());
+  const auto is_v4 = [](const RingTarget& ring) {
+    return ring.address.family() == SocketAddress::Family::v4;
+  };
+  std::sort(sorted.begin(), sorted.end(), [&](const RingTarget& one, const RingTarget& other) {
+    return std::pair(is_v4(other), one.address.port()) < std::pair(is_v4(one), other.address.port());
+  });
+  const auto split = static_cast<std::size_t>(std::count_if(sorted.begin(), sorted.end(), is_v4));
+  const std::span<const RingTarget> v4 = std::span(sorted).first(split);
+  const std::span<const RingTarget> v6 = std::span(sorted).subspan(split);
+  FilterProgram program;
+  PortSearch search(program);
+  if (!v4.empty() && !v6.empty()) {
+    program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, 0));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0x45, 1, 0));
+    program.push_back(BPF_STMT(BPF_JMP | BPF_JA, 0));
+    search.append(v4);
+    program[2].k = static_cast<std::uint32_t>(program.size() - 3);
+    search.append(v6);
+  } else if (!sorted.empty()) {
+    search.append(sorted);
+  } else {
+    return no_frames();
+  }
+  return program;
+}
+
+FilterProgram no_frames() { return {BPF_STMT(BPF_RET | BPF_K, 0)}; }
+
+namespace {
+
+int set_program(int socket, int level, int option, FilterProgram& program) {
   sock_fprog description{};
   description.len = static_cast<unsigned short>(program.size());
   description.filter = program.data();
-  return setsockopt(socket, SOL_SOCKET, option, &description, sizeof description) == 0 ? 0 : errno;
+  return setsockopt(socket, level, option, &description, sizeof description) == 0 ? 0 : errno;
+}
+
+}  // namespace
+
+int attach_filter(int socket, int option, FilterProgram& program) {
+  return set_program(socket, SOL_SOCKET, option, program);
+}
+
+int install_spreading(int socket, FilterProgram& program) {
+  return set_program(socket, SOL_PACKET, PACKET_FANOUT_DATA, program);
 }
 
 }  // namespace cluster::os

@@ -2,6 +2,7 @@
 //   frames_for          selects the frames on an interface that belong to an endpoint (packet link).
 //   all_but_interface   makes the endpoint's UDP socket ignore frames that the ring receives (packet link).
 //   steering            chooses the socket of a UDP port that receives a datagram.
+//   spreading           chooses the ring of a group that receives a frame (os/ring_group.h).
 //   steering_by_host    chooses the listener of a TCP port that receives a connection.
 //
 // Classic BPF can only jump forward, so all refusals share one last instruction.
@@ -51,8 +52,26 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
 FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddress::Family family,
                                std::uint64_t secret);
 
+/// A ring of a group: the address whose frames it receives, and its number in the kernel's fanout group.
+struct RingTarget {
+  SocketAddress address;
+  std::uint32_t index = 0;
+};
+
+/// Returns a program for a fanout group of rings. It returns the number of the ring whose address is the
+/// destination of a frame, and 0 if there is none. It does not check anything else, because each ring has the
+/// filter frames_for(). The program finds the port by a binary search.
+FilterProgram spreading(std::span<const RingTarget> rings);
+
+/// Returns a program that refuses all frames.
+FilterProgram no_frames();
+
 /// Attaches the program to the socket. `option` is SO_ATTACH_FILTER or SO_ATTACH_REUSEPORT_CBPF. Returns 0 or
 /// an errno.
 int attach_filter(int socket, int option, FilterProgram& program);
+
+/// Installs the program in the fanout group of the socket. Returns 0 or an errno. The kernel takes
+/// milliseconds to replace a program.
+int install_spreading(int socket, FilterProgram& program);
 
 }  // namespace cluster::os

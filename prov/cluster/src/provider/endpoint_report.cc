@@ -91,6 +91,13 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
       .number("open_ns", ns(stats.now - stats.since))
       .number("unexpected_messages", stats.unexpected)
       .number("operations_under_way", stats.operations_under_way);
+  if (setup.rings != nullptr) {
+    const os::RingUsage usage = setup.rings->usage();
+    report.back()
+        .number("rings_endpoints", usage.endpoints)
+        .number("rings", usage.rings)
+        .number("rings_bytes", usage.bytes);
+  }
   if (stats.application_away > Duration{}) report.back().number("no_call_ns", ns(stats.application_away));
   Record& counters = report.emplace_back("counters");
   stats.counters.each(

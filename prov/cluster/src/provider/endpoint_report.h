@@ -2,11 +2,13 @@
 // and objects that the provider itself uses, so a report always shows the current state.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/report.h"
 #include "engine/endpoint_stats.h"
+#include "os/ring_table.h"
 #include "provider/options.h"
 
 namespace cluster::provider {
@@ -23,6 +25,7 @@ struct EndpointSetup {
   bool shm = false;
   std::string no_shm_reason;
   bool datagrams = false;
+  std::shared_ptr<const os::RingTable> rings = nullptr;  ///< the group of the rings of the first link
 };
 
 /// Adds one record of kind endpoint and one of kind counters. For each peer, adds one record of kind peer

@@ -191,9 +191,15 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   auto shm = open_shm(name, epoch, request.type, settings, keys, environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
   if (keys.credentials) link = seal_link(std::move(link), keys, rails, environment);
-  const EndpointSetup setup{
-      name,           rails.interface_names(), link->name(), rails.not_packet_reason, link->frame_max(),
-      shm != nullptr, no_shm_reason,           !sessions};
+  const EndpointSetup setup{name,
+                            rails.interface_names(),
+                            link->name(),
+                            rails.not_packet_reason,
+                            link->frame_max(),
+                            shm != nullptr,
+                            no_shm_reason,
+                            !sessions,
+                            rails.rings};
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             name.text().c_str(), joined(setup.interfaces).c_str(), link->name(), link->frame_max(),
             setup.shm ? "on" : "off: ", setup.shm ? "" : no_shm_reason.c_str());

@@ -37,9 +37,8 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   } else {
     os::PacketSettings settings = options.packet_settings();
     if (!sessions) settings.ethertype = false;
-    // Removes the limit on the number of rings, because the user asks for the packet link.
-    if (wanted == "packet") settings.rings.reset();
-    choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason);
+    settings.ring_outside_group = wanted == "packet";
+    choice.link = os::open_packet_link(port, interface, settings, environment, choice.reason, &choice.rings);
   }
   if (choice.link == nullptr && wanted != "packet") {
     choice.link = os::open_udp_link(port, interface.mtu, environment);
@@ -79,7 +78,10 @@ bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, 
   }
   if (!choice.reason.empty())
     environment.log.info("%s uses the udp link: %s", port->name().text().c_str(), choice.reason.c_str());
-  if (rails.links.empty()) rails.not_packet_reason = choice.reason;
+  if (rails.links.empty()) {
+    rails.not_packet_reason = choice.reason;
+    rails.rings = std::move(choice.rings);
+  }
   rails.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
   rails.links.push_back(std::move(choice.link));
   rails.ports.push_back(std::move(port));

@@ -12,6 +12,7 @@
 #include "link/link.h"
 #include "multipath/address_pairing.h"
 #include "os/interfaces.h"
+#include "os/ring_table.h"
 #include "os/udp_port.h"
 #include "provider/interface_addresses.h"
 #include "provider/options.h"
@@ -21,6 +22,7 @@ namespace cluster::provider {
 struct LinkChoice {
   std::unique_ptr<link::Link> link;  ///< null only if FI_CLUSTER_LINK=packet is set and not possible
   std::string reason;                ///< why the link is not the packet link, or empty
+  std::shared_ptr<const os::RingTable> rings;  ///< the group of the packet link's rings, or null
 };
 
 /// Chooses and opens the link of an endpoint that is bound to `port`, on an address of `interface`. The
@@ -39,6 +41,7 @@ struct OpenedRails {
   std::vector<multipath::Rail> rails;
   /// Why the first link is not the packet link; empty if it is the packet link.
   std::string not_packet_reason;
+  std::shared_ptr<const os::RingTable> rings;  ///< the group of the first link's rings, or null
 
   std::vector<std::string> interface_names() const;
   /// Returns one link that combines all links.

@@ -65,7 +65,7 @@ TEST_F(PacketLinkRefusal, LeavesThePortUsable) {
   EXPECT_EQ(port_.use_count(), 1) << "nothing was kept";
 }
 
-/// Several endpoints of one host that may share two rings.
+/// Several endpoints of one host, whose rings are a group.
 class PacketLinkRings : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -79,7 +79,7 @@ class PacketLinkRings : public ::testing::Test {
     std::string refusal;
   };
 
-  std::unique_ptr<Endpoint> open(std::optional<std::size_t> rings, Family family = Family::v4) {
+  std::unique_ptr<Endpoint> open(std::size_t rings, Family family = Family::v4) {
     return open_on(0, {.rings = rings}, family);
   }
   std::unique_ptr<Endpoint> open_on(int host, const PacketSettings& settings, Family family = Family::v4) {
@@ -103,10 +103,11 @@ TEST_F(PacketLinkRings, AnEndpointWithoutARingLearnsWhy) {
   const std::unique_ptr<Endpoint> second = open(2);
   const std::unique_ptr<Endpoint> third = open(2);
   EXPECT_EQ(first->refusal + second->refusal, "");
-  EXPECT_EQ(third->refusal, "all 2 receive rings of " + hosts_->interface(0).name +
-                                " are in use (FI_CLUSTER_LINK=packet has no such limit)");
+  EXPECT_EQ(third->refusal, hosts_->interface(0).name +
+                                ": all 2 receive rings of this user are in use (FI_CLUSTER_LINK=packet opens "
+                                "a receive ring outside the group)");
   EXPECT_EQ(third->station.port.use_count(), 1) << "nothing was kept";
-  EXPECT_EQ(open({})->refusal, "") << "without a limit all endpoints get one";
+  EXPECT_EQ(open_on(0, {.rings = 2, .ring_outside_group = true})->refusal, "");
   first.reset();
   EXPECT_EQ(open(2)->refusal, "") << "that of the first is free";
   EXPECT_NE(open(0)->refusal, "");

@@ -149,5 +149,80 @@ TEST(PortFilter, TheKernelTakesAsManyMemberHostsAsAreNamed) {
   }
 }
 
+/// Runs the instructions that spreading() uses, as the kernel does for a fanout group: `packet` begins behind the Ethernet
+/// header, and a load beyond its end returns 0.
+std::uint32_t run_spreading(const FilterProgram& program, ConstBytes packet) {
+  std::uint32_t a = 0;
+  for (std::size_t at = 0; at < program.size(); ++at) {
+    const sock_filter& step = program[at];
+    if (BPF_CLASS(step.code) == BPF_RET) return step.k;
+    if (BPF_CLASS(step.code) == BPF_LD) {
+      const std::size_t size = BPF_SIZE(step.code) == BPF_W ? 4 : BPF_SIZE(step.code) == BPF_H ? 2 : 1;
+      if (step.k + size > packet.size()) return 0;
+      a = 0;
+      for (std::size_t i = 0; i < size; ++i) a = a << 8 | std::to_integer<std::uint32_t>(packet[step.k + i]);
+    } else if (BPF_OP(step.code) == BPF_JA) {
+      at += step.k;
+    } else {
+      const bool taken = BPF_OP(step.code) == BPF_JGE ? a >= step.k : a == step.k;
+      EXPECT_TRUE(BPF_OP(step.code) == BPF_JGE || BPF_OP(step.code) == BPF_JEQ);
+      at += taken ? step.jt : step.jf;
+    }
+  }
+  ADD_FAILURE() << "the program has no end";
+  return 0;
+}
+
+std::uint32_t ring_of(const FilterProgram& program, const SocketAddress& to) {
+  const std::vector<std::byte> frame = frame_to(to, 32);
+  return run_spreading(program, ConstBytes(frame).subspan(kEthernetBytes));
+}
+
+TEST(Spreading, EachPortHasItsRing) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    for (const std::size_t count : {1u, 2u, 3u, 64u, 255u, 256u}) {
+      std::vector<RingTarget> rings;
+      for (std::size_t i = 0; i < count; ++i) {
+        const auto port = static_cast<std::uint16_t>(20000 + i * 7919 % 40009);
+        rings.push_back({ours(family).with_port(port), static_cast<std::uint32_t>(count - 1 - i)});
+      }
+      const FilterProgram program = spreading(rings);
+      EXPECT_LE(program.size(), static_cast<std::size_t>(BPF_MAXINSNS));
+      for (const RingTarget& ring : rings) EXPECT_EQ(ring_of(program, ring.address), ring.index);
+      EXPECT_EQ(ring_of(program, ours(family).with_port(1)), 0u);
+      EXPECT_EQ(ring_of(program, ours(family).with_port(65535)), 0u);
+      EXPECT_EQ(run_spreading(program, {}), 0u) << "a frame without a port";
+    }
+  }
+}
+
+TEST(Spreading, BothFamiliesUnderOneEtherType) {
+  std::vector<RingTarget> rings;
+  for (std::uint32_t i = 0; i < 200; ++i) {
+    const auto port = static_cast<std::uint16_t>(30000 + i / 2);  // each port once in each family
+    rings.push_back({ours(i % 2 == 0 ? Family::v6 : Family::v4).with_port(port), i});
+  }
+  const FilterProgram program = spreading(rings);
+  for (const RingTarget& ring : rings) EXPECT_EQ(ring_of(program, ring.address), ring.index);
+}
+
+TEST(Spreading, OnePortOfSeveralAddresses) {
+  for (const Family family : {Family::v4, Family::v6}) {
+    std::vector<RingTarget> rings{{ours(family), 1}, {ours(family).with_port(9229), 2}};
+    for (std::uint32_t at = 0; at < ours(family).ip().size(); ++at)
+      rings.push_back({other(family, at), 10 + at});
+    const FilterProgram program = spreading(rings);
+    for (const RingTarget& ring : rings) EXPECT_EQ(ring_of(program, ring.address), ring.index);
+    std::vector<std::byte> unknown(ours(family).ip().begin(), ours(family).ip().end());
+    unknown[0] ^= std::byte{1};
+    unknown[3] ^= std::byte{2};
+    EXPECT_EQ(ring_of(program, family == Family::v4 ? SocketAddress::v4(unknown.data(), 9228)
+                                                    : SocketAddress::v6(unknown.data(), 9228)),
+              0u);
+  }
+}
+
+TEST(Spreading, WithoutRings) { EXPECT_EQ(ring_of(spreading({}), ours(Family::v4)), 0u); }
+
 }  // namespace
 }  // namespace cluster::os

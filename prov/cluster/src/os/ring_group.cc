@@ -1,0 +1,441 @@
+#include "os/ring_group.h"
+
+#include <fcntl.h>
+#include <linux/if_packet.h>
+#include <linux/packet_diag.h>
+#include <linux/sock_diag.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "os/interfaces.h"
+#include "os/netlink.h"
+#include "os/port_filter.h"
+#include "os/progress_thread.h"
+#include "os/system_clock.h"
+
+namespace cluster::os {
+namespace {
+
+/// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
+constexpr Duration kPatience = 5s;
+constexpr Duration kLookAgain = 200us;
+constexpr std::size_t kJoinersPerRun = 16;
+constexpr std::size_t kProcessesMax = kRingsMax;
+/// The rings of a group take at most this part of the node's memory, and each ring one block beyond that.
+constexpr std::size_t kMemoryShare = 32;
+constexpr std::size_t kGroupBytesMin = 64 * 1024 * 1024;
+
+// The locks of the table's file, as offsets of bytes.
+constexpr off_t kTableLock = 0;
+constexpr off_t kProgramLock = 1;
+constexpr off_t kProcessLocks = 16;
+
+/// The three messages to a process that joins. Each carries one descriptor.
+enum class Part : std::uint64_t { door = 1, keeper, table };
+
+bool set_lock(const Descriptor& file, off_t at, short type) {
+  struct flock lock {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = at;
+  lock.l_len = 1;
+  return fcntl(file.number(), F_SETLK, &lock) == 0;
+}
+
+/// Calls `attempt` until it returns true. Returns false if that takes too long.
+template <typename Attempt>
+bool await(const Attempt& attempt) {
+  SystemClock clock;
+  const Time end = clock.now() + kPatience;
+  while (!attempt()) {
+    if (clock.now() >= end) return false;
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  return true;
+}
+
+std::string group_name(int index) {
+  return "cluster-rings-1/" + std::to_string(index) + "/" + std::to_string(geteuid());
+}
+
+std::size_t blocks_allowed() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page = sysconf(_SC_PAGESIZE);
+  const auto bytes = static_cast<std::size_t>(std::max(pages, 0L)) * static_cast<std::size_t>(page);
+  return std::max(bytes / kMemoryShare, kGroupBytesMin) / kRingBlockBytes;
+}
+
+ConstBytes bytes_of(const Part& part) { return std::as_bytes(std::span(&part, 1)); }
+
+int fanout_join(int socket, std::uint32_t id, bool fresh) {
+  const std::uint32_t flags = fresh ? PACKET_FANOUT_FLAG_UNIQUEID : 0;
+  const std::uint32_t word = (fresh ? 0 : id) | (PACKET_FANOUT_CBPF | flags) << 16;
+  return setsockopt(socket, SOL_PACKET, PACKET_FANOUT, &word, sizeof word) == 0 ? 0 : errno;
+}
+
+std::uint32_t fanout_id_of(int socket) {
+  std::uint32_t word = 0;
+  socklen_t size = sizeof word;
+  getsockopt(socket, SOL_PACKET, PACKET_FANOUT, &word, &size);
+  return word & 0xffff;
+}
+
+}  // namespace
+
+/// Holds the lock of the table. Converts to false if another process has held the lock for too long.
+class RingGroup::Locked {
+ public:
+  explicit Locked(RingGroup& group)
+      : file_(group.file_),
+        guard_(group.table_mutex_),
+        held_(await([&] { return set_lock(file_, kTableLock, F_WRLCK); })) {}
+  ~Locked() {
+    if (held_) set_lock(file_, kTableLock, F_UNLCK);
+  }
+  Locked(const Locked&) = delete;
+  Locked& operator=(const Locked&) = delete;
+  explicit operator bool() const { return held_; }
+
+ private:
+  const Descriptor& file_;
+  std::lock_guard<std::mutex> guard_;
+  bool held_;
+};
+
+namespace {
+
+const char* const kStopped = "another process of this user holds the table of rings for too long";
+
+/// The groups of this process.
+struct KnownGroup {
+  std::uint64_t name_space;
+  int index;
+  uid_t user;
+  pid_t process;  ///< a forked child has not inherited the descriptors
+  RingGroup* group;
+  unsigned users;
+};
+
+std::mutex& known_mutex() {
+  static std::mutex& mutex = *new std::mutex;
+  return mutex;
+}
+
+std::vector<KnownGroup>& known_groups() {
+  static std::vector<KnownGroup>& all = *new std::vector<KnownGroup>;
+  return all;
+}
+
+}  // namespace
+
+/// A process must close the file of a group before it opens it again, because any close() of the file releases
+/// all its locks. Therefore a group is destroyed under the mutex.
+std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
+  const std::lock_guard guard(known_mutex());
+  std::vector<KnownGroup>& all = known_groups();
+  std::erase_if(all, [](const KnownGroup& each) { return each.process != getpid(); });
+  KnownGroup wanted{network_namespace(), index, geteuid(), getpid(), nullptr, 0};
+  auto known = std::find_if(all.begin(), all.end(), [&](const KnownGroup& each) {
+    return each.name_space == wanted.name_space && each.index == index && each.user == wanted.user;
+  });
+  if (known == all.end()) {
+    wanted.group = open(index, reason).release();
+    if (wanted.group == nullptr) return nullptr;
+    known = all.insert(all.end(), wanted);
+  }
+  ++known->users;
+  return {known->group, [](RingGroup* group) {
+            const std::lock_guard lock(known_mutex());
+            std::vector<KnownGroup>& groups = known_groups();
+            const auto its = std::find_if(groups.begin(), groups.end(),
+                                          [&](const KnownGroup& each) { return each.group == group; });
+            if (its == groups.end() || --its->users != 0) return;
+            groups.erase(its);
+            delete group;
+          }};
+}
+
+RingGroup::RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, SharedMemory memory)
+    : door_(std::move(door)),
+      keeper_(std::move(keeper)),
+      file_(std::move(file)),
+      memory_(std::make_shared<SharedMemory>(std::move(memory))) {}
+
+std::unique_ptr<RingGroup> RingGroup::open(int index, std::string& reason) {
+  std::unique_ptr<RingGroup> group;
+  const std::string name = group_name(index);
+  // An attempt fails if another process founds the group right now, or if its last process ends.
+  await([&] {
+    bool unanswered = false;
+    if (LocalSocket member = connect_to_own(name, false, reason)) {
+      group = join(member, unanswered, reason);
+    } else if (LocalSocket door = listen_as_own(name, reason)) {
+      group = found(std::move(door), reason);
+    }
+    return group != nullptr || unanswered;
+  });
+  return group != nullptr && group->start(reason) ? std::move(group) : nullptr;
+}
+
+std::unique_ptr<RingGroup> RingGroup::found(LocalSocket door, std::string& reason) {
+  Descriptor file;
+  SharedMemory memory = SharedMemory::create(sizeof(RingTable), file, reason);
+  int error = 0;
+  RingKeeper keeper = RingKeeper::open(error);
+  if (!keeper) reason = error_text(error);
+  if (!memory || !keeper) return nullptr;
+  return std::unique_ptr<RingGroup>(
+      new RingGroup(std::move(door), std::move(keeper), std::move(file), std::move(memory)));
+}
+
+/// Sets `unanswered` to true if the process at the other end is stopped.
+std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered, std::string& reason) {
+  Descriptor parts[3];
+  for (Descriptor& part : parts) {
+    std::uint64_t word = 0;
+    const auto receive = [&] { return member.receive(std::as_writable_bytes(std::span(&word, 1)), &part); };
+    LocalSocket::Receipt receipt = receive();
+    if (receipt == LocalSocket::Receipt::nothing) {
+      member.wait_for_message(std::chrono::duration_cast<std::chrono::milliseconds>(kPatience));
+      receipt = receive();
+    }
+    if (receipt != LocalSocket::Receipt::message) {
+      unanswered = receipt == LocalSocket::Receipt::nothing;
+      reason = "no process of this user that has a receive ring answers";
+      return nullptr;
+    }
+  }
+  SharedMemory memory = SharedMemory::map(parts[2], sizeof(RingTable), reason);
+  if (!memory) return nullptr;
+  return std::unique_ptr<RingGroup>(new RingGroup(LocalSocket::of_listener(std::move(parts[0])),
+                                                  RingKeeper(std::move(parts[1])), std::move(parts[2]),
+                                                  std::move(memory)));
+}
+
+/// Takes a number for this process, and begins to answer processes that join.
+bool RingGroup::start(std::string& reason) {
+  const Locked locked(*this);
+  if (!locked) {
+    reason = kStopped;
+    return false;
+  }
+  free_dead();
+  std::uint32_t number = 1;
+  while (number <= kProcessesMax && !set_lock(file_, kProcessLocks + number, F_WRLCK)) ++number;
+  if (number > kProcessesMax) {
+    reason = "too many processes of this user have rings";
+    return false;
+  }
+  free_dead();  // a process with this number may have died after the first call
+  int error = 0;
+  client_ = start_progress_client(
+      [this] {
+        answer_joiners();
+        return NextWake{NextWake::kUntilReadable, door_.descriptor()};
+      },
+      error);
+  if (client_ == nullptr) {
+    reason = error_text(error);
+    return false;
+  }
+  self_ = number;
+  return true;
+}
+
+void RingGroup::answer_joiners() const {
+  std::string reason;
+  for (std::size_t i = 0; i < kJoinersPerRun; ++i) {
+    const LocalSocket joiner = door_.accept(reason);
+    if (!joiner) return;
+    if (!joiner.same_user()) continue;
+    const bool sent = joiner.send(bytes_of(Part::door), door_.socket(), reason) &&
+                      joiner.send(bytes_of(Part::keeper), keeper_.socket(), reason);
+    if (sent) joiner.send(bytes_of(Part::table), file_, reason);
+  }
+}
+
+/// The kernel does not report a lock of this process as held.
+bool RingGroup::lives(std::uint32_t process) const {
+  if (process == self_) return true;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = kProcessLocks + static_cast<off_t>(process);
+  lock.l_len = 1;
+  return fcntl(file_.number(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+}
+
+void RingGroup::free_dead() const {
+  for (RingList& list : table().lists) {
+    const std::vector<std::uint64_t> gone = list.free_dead([&](std::uint32_t owner) { return lives(owner); });
+    keeper_.withdraw(gone);
+  }
+}
+
+std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& group, RingKind kind,
+                                          const SocketAddress& address, const RingLayout& layout,
+                                          std::size_t blocks, std::size_t members_max, std::string& reason) {
+  const Locked locked(*group);
+  if (!locked) {
+    reason = kStopped;
+    return nullptr;
+  }
+  group->free_dead();
+  RingTable& table = group->table();
+  RingList& list = table.list(kind);
+  auto seat = std::make_unique<RingSeat>(group, kind);
+  RingPlace* const free = list.find_free(layout);
+  if (list.owned() >= members_max || (free == nullptr && list.size() >= kRingsMax)) {
+    reason = "all " + std::to_string(list.owned()) + " receive rings of this user are in use";
+    return nullptr;
+  }
+  if (free != nullptr) {
+    seat->socket = group->keeper_.copy_of(free->serial);
+    if (!seat->socket) {
+      reason = "a receive ring of this user is lost";
+      return nullptr;
+    }
+    free->owner = group->self_;
+    free->address = address;
+    ++list.changes;
+    seat->serial = free->serial;
+    seat->blocks = free->blocks;
+    seat->inherited = true;
+    return seat;
+  }
+  seat->socket = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (!seat->socket) {
+    reason = failed("socket");
+    return nullptr;
+  }
+  if (table.blocks() + blocks > blocks_allowed()) blocks = 1;
+  seat->serial = ++table.serials;
+  seat->blocks = blocks;
+  list.reserve(seat->serial, group->self_, address, layout, static_cast<std::uint32_t>(blocks));
+  return seat;
+}
+
+RingSeat::~RingSeat() {
+  if (group != nullptr) group->leave(*this);
+}
+
+bool RingGroup::enter(const RingSeat& seat, std::string& reason) {
+  RingList& list = table().list(seat.kind);
+  reason.clear();
+  if (!seat.inherited && !await([&] { return enter_fanout(seat, list, reason) || !reason.empty(); }))
+    reason = "another process of this user is making its receive ring for too long";
+  return reason.empty() && install(seat, list, reason);
+}
+
+/// Returns false without a reason if the socket cannot enter yet. It waits for the owners of earlier places,
+/// who make their rings, and for the kernel, until it has removed the sockets of erased places.
+bool RingGroup::enter_fanout(const RingSeat& seat, RingList& list, std::string& reason) {
+  const Locked locked(*this);
+  if (!locked) {
+    reason = kStopped;
+    return false;
+  }
+  free_dead();
+  RingPlace* const place = list.find(seat.serial);
+  if (place == nullptr || !list.is_next(seat.serial)) return false;
+  const std::size_t members = list.entered();
+  if (members != 0 && sockets_in_fanout(list.fanout_id).value_or(members) != members) return false;
+  place->state = RingPlace::State::entering;
+  int error = fanout_join(seat.socket.number(), list.fanout_id, members == 0);
+  if (error == 0 && members == 0) list.fanout_id = fanout_id_of(seat.socket.number());
+  if (error == 0) error = keeper_.keep(seat.serial, seat.socket);
+  if (error != 0) {
+    reason = "the kernel refuses a group of receive rings: " + error_text(error);
+    return false;
+  }
+  place->state = RingPlace::State::entered;
+  ++list.changes;
+  return true;
+}
+
+/// Returns when the kernel has a program that includes this process's latest change. Another process may have
+/// installed it.
+bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reason) {
+  std::uint64_t wanted = 0;
+  if (const Locked locked(*this); locked) wanted = list.changes;
+  const std::atomic_ref<std::uint64_t> installed(list.installed);
+  const auto is_installed = [&] { return installed.load(std::memory_order_acquire) >= wanted; };
+  const bool in_time = await([&] {
+    if (is_installed()) return true;
+    const std::lock_guard guard(program_mutex_);
+    if (is_installed()) return true;
+    if (!set_lock(file_, kProgramLock, F_WRLCK)) return false;
+    if (!is_installed()) install_now(seat, list, reason);
+    set_lock(file_, kProgramLock, F_UNLCK);
+    return is_installed() || !reason.empty();
+  });
+  if (!in_time) reason = kStopped;
+  return reason.empty();
+}
+
+void RingGroup::install_now(const RingSeat& seat, RingList& list, std::string& reason) {
+  FilterProgram program;
+  std::uint64_t version = 0;
+  if (const Locked locked(*this); locked) {
+    program = spreading(list.targets());
+    version = list.changes;
+  } else {
+    reason = kStopped;
+    return;
+  }
+  if (const int error = install_spreading(seat.socket.number(), program); error != 0) {
+    reason = "the kernel refuses the program of a group of receive rings: " + error_text(error);
+    return;
+  }
+  std::atomic_ref<std::uint64_t>(list.installed).store(version, std::memory_order_release);
+}
+
+/// The removed sockets are closed without the lock, because the kernel takes milliseconds for each.
+void RingGroup::leave(RingSeat& seat) {
+  if (seat.serial == 0) return;
+  FilterProgram none = no_frames();
+  attach_filter(seat.socket.number(), SO_ATTACH_FILTER, none);
+  std::vector<Descriptor> removed;  // declared before the lock, so closed after the lock is released
+  const Locked locked(*this);
+  if (!locked) return;  // the place is free when this process ends
+  RingList& list = table().list(seat.kind);
+  std::vector<std::uint64_t> serials;
+  if (RingPlace* const place = list.find(seat.serial)) {
+    place->owner = 0;
+    ++list.changes;
+    if (place->state != RingPlace::State::entered) {
+      serials.push_back(seat.serial);
+      list.erase(seat.serial);
+    }
+  }
+  const std::vector<std::uint64_t> trimmed = list.trim();
+  serials.insert(serials.end(), trimmed.begin(), trimmed.end());
+  removed = keeper_.withdraw(serials);
+}
+
+std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) {
+  Request<packet_diag_req> request(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP);
+  request.body.sdiag_family = AF_PACKET;
+  request.body.pdiag_show = PACKET_SHOW_FANOUT;
+  std::size_t count = 0;
+  const int error = ask(netlink_socket(NETLINK_SOCK_DIAG), request, [&](ConstBytes message) {
+    each_attribute_behind<packet_diag_msg>(message, [&](unsigned type, ConstBytes value) {
+      std::uint32_t word = 0;  // the id, and the type of the group
+      if (type != PACKET_DIAG_FANOUT) return;
+      read_number(value, word);
+      count += (word & 0xffff) == id;
+    });
+  });
+  return error == 0 ? std::optional(count) : std::nullopt;
+}
+
+}  // namespace cluster::os

@@ -1,0 +1,113 @@
+// The receive rings of all endpoints of one user on one interface form a group. Without a group, the kernel
+// would run the filter of every ring on every frame that arrives on the interface, which costs about 90 ns for
+// each ring. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter runs.
+// So a frame costs the same with 1 ring and with 256.
+//
+// There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of the
+// sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the number of
+// the interface and the user. A process that joins connects to it, and the progress thread of any process of
+// the group answers with the descriptors of all three. If nobody listens, the process founds the group. When
+// the last process ends, however it ends, the kernel frees everything.
+//
+// A process holds a lock on one byte of the table as long as it lives, and so the others know who is dead. The
+// kernel numbers the rings. No ring gets another number while it is in the group, so no frame reaches a wrong
+// ring when members join, leave or die. Even so, each ring has its own filter, and a wrong number could only
+// lose frames.
+//
+// Whoever joins installs a new program. The kernel takes milliseconds to replace a program, so processes that
+// join at the same time share one installation.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/address.h"
+#include "base/log.h"
+#include "os/descriptor.h"
+#include "os/local_socket.h"
+#include "os/ring_keeper.h"
+#include "os/ring_table.h"
+#include "os/shared_memory.h"
+
+namespace cluster::os {
+
+class RingGroup;
+
+/// The packet socket of a ring, and its place in a group. The destructor leaves the group.
+struct RingSeat {
+  RingSeat(std::shared_ptr<RingGroup> its_group, RingKind its_kind)
+      : group(std::move(its_group)), kind(its_kind) {}
+  ~RingSeat();
+  RingSeat(const RingSeat&) = delete;
+  RingSeat& operator=(const RingSeat&) = delete;
+
+  std::shared_ptr<RingGroup> group;  ///< null if the ring is in no group
+  RingKind kind;
+  std::uint64_t serial = 0;
+  Descriptor socket;
+  std::size_t blocks = 0;  ///< the size of the ring in blocks of 1 MiB
+  /// Another member has left this socket with its ring, in which slots may be filled.
+  bool inherited = false;
+};
+
+class RingGroup {
+ public:
+  /// Returns the group of this process's user on the interface, in the network namespace of the calling
+  /// thread. On failure, returns null and writes the cause to `reason`.
+  static std::shared_ptr<RingGroup> of_interface(int index, std::string& reason);
+
+  RingGroup(const RingGroup&) = delete;
+  RingGroup& operator=(const RingGroup&) = delete;
+
+  /// Takes a place for the frames to `address`. `members_max`: the limit on the number of places of this kind.
+  /// `blocks`: the wanted size of the ring. The ring has only one block if the rings of the group have too
+  /// much memory already. On failure, returns null and writes the cause to `reason`.
+  static std::unique_ptr<RingSeat> take(const std::shared_ptr<RingGroup>& group, RingKind kind,
+                                        const SocketAddress& address, const RingLayout& layout,
+                                        std::size_t blocks, std::size_t members_max, std::string& reason);
+  /// Makes the frames of this place arrive in its ring. Unless the seat is inherited, its socket must have a
+  /// ring and be bound to the interface. On failure, returns false and writes the cause to `reason`.
+  bool enter(const RingSeat& seat, std::string& reason);
+  /// Returns the table, for reports. It may outlive the group.
+  std::shared_ptr<const RingTable> shared_table() const { return {memory_, &table()}; }
+
+ private:
+  friend struct RingSeat;
+  class Locked;
+
+  RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, SharedMemory memory);
+  static std::unique_ptr<RingGroup> open(int index, std::string& reason);
+  static std::unique_ptr<RingGroup> found(LocalSocket door, std::string& reason);
+  static std::unique_ptr<RingGroup> join(LocalSocket& member, bool& unanswered, std::string& reason);
+  bool start(std::string& reason);
+  void answer_joiners() const;
+
+  RingTable& table() const { return *reinterpret_cast<RingTable*>(memory_->bytes().data()); }
+  bool lives(std::uint32_t process) const;
+  void free_dead() const;
+  bool enter_fanout(const RingSeat& seat, RingList& list, std::string& reason);
+  bool install(const RingSeat& seat, RingList& list, std::string& reason);
+  void install_now(const RingSeat& seat, RingList& list, std::string& reason);
+  void leave(RingSeat& seat);
+
+  LocalSocket door_;
+  RingKeeper keeper_;
+  Descriptor file_;  ///< the memory of the table; its locks belong to this process
+  std::shared_ptr<SharedMemory> memory_;
+  std::uint32_t self_ = 0;  ///< the number of this process in the group, from 1
+  std::mutex table_mutex_;  ///< the locks of the file do not exclude other threads of this process
+  std::mutex program_mutex_;
+  /// Declared last and so destroyed first, because the thread uses the other members.
+  std::shared_ptr<void> client_;
+};
+
+/// Returns the number of sockets in the fanout group, in the network namespace of the calling thread, or
+/// nullopt if the kernel does not tell.
+std::optional<std::size_t> sockets_in_fanout(std::uint32_t id);
+
+}  // namespace cluster::os

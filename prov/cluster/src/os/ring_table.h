@@ -1,0 +1,113 @@
+// The members of a ring group (os/ring_group.h), in memory that all processes of the group share. A group has
+// one list of members for each EtherType, because the kernel does not let sockets of different EtherTypes
+// into one fanout group.
+//
+// The kernel numbers the sockets of a fanout group in the order in which they enter. When one leaves, the
+// last one takes its number. After the interface was down, it numbers them in the order of their creation.
+// Three rules make all these orders one, so that the number of a socket is its place in the list, always:
+//
+// - A place is reserved at the moment in which its socket is created. Places enter in the order of the list.
+// - A socket stays in the fanout group after its owner has left or died (os/ring_keeper.h). The place is free
+//   then, and the next member takes the socket over.
+// - Only the last place can be removed.
+//
+// Call all functions under the lock of the group.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/address.h"
+#include "os/port_filter.h"
+
+namespace cluster::os {
+
+inline constexpr std::size_t kRingsMax = 256;  ///< the kernel's limit for one fanout group
+
+inline constexpr std::size_t kRingBlockBytes = 1024 * 1024;  ///< the kernel allocates each block as a whole
+
+/// The layout of a ring. A process can take over a ring of another size than it would have made, but not one
+/// of another layout.
+struct RingLayout {
+  std::uint32_t slot_bytes = 0;
+  std::uint32_t offload_headers = 0;  ///< an OffloadHeader is in front of each frame
+  bool operator==(const RingLayout&) const = default;
+};
+
+struct RingPlace {
+  enum class State : std::uint32_t {
+    reserved,  ///< the owner makes the ring
+    entering,  ///< the socket may be in the fanout group
+    entered,   ///< the socket is in the fanout group, and the keeper has a copy of its descriptor
+  };
+
+  std::uint64_t serial = 0;  ///< names the socket in the keeper
+  SocketAddress address;     ///< the address of the owner
+  State state = State::reserved;
+  std::uint32_t owner = 0;  ///< the owner's number among the processes, from 1; 0 if the place is free
+  RingLayout layout;
+  std::uint32_t blocks = 0;  ///< blocks of 1 MiB each
+};
+
+/// The members with frames of one EtherType. All bytes zero is an empty list.
+class RingList {
+ public:
+  /// Returns true if a process with this number lives.
+  using Alive = std::function<bool(std::uint32_t owner)>;
+
+  std::size_t size() const { return count_; }
+  std::size_t entered() const;
+  std::size_t owned() const;
+  std::size_t blocks() const;
+  const RingPlace& at(std::size_t index) const { return places_[index]; }
+  RingPlace* find(std::uint64_t serial);
+  /// Returns a free place whose ring has this layout, or null.
+  RingPlace* find_free(const RingLayout& layout);
+  /// Adds a place at the end. There must be fewer than kRingsMax places.
+  RingPlace& reserve(std::uint64_t serial, std::uint32_t owner, const SocketAddress& address,
+                     const RingLayout& layout, std::uint32_t blocks);
+  /// Returns true if this reserved place is the next to enter.
+  bool is_next(std::uint64_t serial) const;
+  void erase(std::uint64_t serial);
+  /// Frees the places of dead owners. Erases those that had not entered and returns their serials, because
+  /// the keeper may have copies of their sockets.
+  std::vector<std::uint64_t> free_dead(const Alive& alive);
+  /// Erases the free places at the end of the list and returns their serials.
+  std::vector<std::uint64_t> trim();
+  /// Returns the address of each owned ring in the fanout group, with its number there.
+  std::vector<RingTarget> targets() const;
+
+  std::uint32_t fanout_id = 0;  ///< the kernel's number of the fanout group, while it has sockets
+  std::uint64_t changes = 0;    ///< number of changes of targets()
+  std::uint64_t installed = 0;  ///< the value of `changes` that the program in the kernel is made from
+
+ private:
+  std::size_t index_of(std::uint64_t serial) const;
+
+  std::uint64_t count_ = 0;
+  std::array<RingPlace, kRingsMax> places_;
+};
+
+enum class RingKind : std::uint8_t { v4, v6, ethertype };
+inline constexpr std::size_t kRingKinds = 3;
+
+struct RingUsage {
+  std::size_t endpoints = 0;  ///< endpoints that have a ring
+  std::size_t rings = 0;      ///< rings of all kinds, including those that wait for a new member
+  std::size_t bytes = 0;      ///< the memory of all rings
+};
+
+struct RingTable {
+  std::uint64_t serials = 0;  ///< the last serial that was given to a place
+  std::array<RingList, kRingKinds> lists;
+
+  RingList& list(RingKind kind) { return lists[static_cast<std::size_t>(kind)]; }
+  std::size_t blocks() const;
+  /// For reports. Without the lock of the group, the numbers may be those of the middle of a change.
+  RingUsage usage() const;
+};
+
+}  // namespace cluster::os
