@@ -1,7 +1,7 @@
 """Chaos: ranks on virtual nodes exchange checked messages, puts and atomics while ranks are killed and restarted, fork, are
-stopped and continued, run short of descriptors and of memory, and rails are cut and restored.
+stopped and continued, run short of descriptors and of memory, rails are cut and restored, and the switch reboots.
 
-    chaos.py --build BUILD --program life_peer [--minutes N] [--seed S] [--ranks 8] [--nodes 4]
+    chaos.py --build BUILD --program life_peer [--minutes N] [--seed S] [--ranks 8] [--nodes 4] [--reboot 10]
 
 It fails if a byte is wrong, if an operation does not end, if one fails although its peer lived all the time (a false
 death), or if the death of a rank is reported late. Operations of or with a rank that has no descriptor or no memory
@@ -21,6 +21,8 @@ PEER_TIMEOUT = 3.0
 SHORT_MAX = 2.0
 SHORT_OF = {"short of descriptors": resource.RLIMIT_NOFILE, "short of memory": resource.RLIMIT_AS}
 CUT_MAX, STOP_MAX = 1.0, 6.0  # one rail at a time; stops last for longer than the peer timeout
+REBOOT_MAX = 10.0  # of the switch: longer than the peer timeout
+REBOOTS_EVERY = 45.0
 REPORTED_WITHIN = 1.0
 LATE = float(os.environ.get("LIFE_PATIENCE", "1"))
 OPERATIONS_MAX = 12  # of a rank at a time
@@ -87,7 +89,9 @@ class Chaos:
         self.cluster = virtual_nodes.make(options.nodes, "--rails", "2")
         self.ranks = [Rank(number, self.cluster, options.nodes) for number in range(options.ranks)]
         self.nodes, self.serial, self.cut = options.nodes, 0, None
-        self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut", *SHORT_OF), 0)
+        self.reboot_max, self.reboot_until, self.whole_since = options.reboot, None, 0.0
+        self.next_reboot = time.monotonic() + self.random.uniform(0, REBOOTS_EVERY)
+        self.counts = dict.fromkeys(("operations", "failed", "killed", "stopped", "forked", "cut", "reboots", *SHORT_OF), 0)
         self.began, self.story = time.monotonic(), []
         for rank in self.ranks:
             rank.start()
@@ -124,9 +128,9 @@ class Chaos:
             if lived and not short and not self.knows_of_death(rank, other):
                 raise RuntimeError(f"false death: rank {rank.number} with rank {other.number}: {text}; '{order}'; {rank.process.log()}")
         for other, life, posted, order in rank.pending.values():
-            if other.alive or other.life != life or rank.was_away(other.died_at) or self.cut:
+            if other.alive or other.life != life or rank.was_away(other.died_at) or self.cut or self.reboot_until:
                 continue
-            waited = time.monotonic() - max(other.died_at, posted)
+            waited = time.monotonic() - max(other.died_at, posted, self.whole_since)
             if waited > REPORTED_WITHIN * 2 * LATE + 2:
                 raise RuntimeError(f"rank {rank.number} has not noticed in {waited:.1f} s that rank {other.number} is dead: '{order}'; "
                                    f"{rank.process.log()}")
@@ -163,13 +167,26 @@ class Chaos:
         self.tell(f"rail of node {node} {'up' if up else 'down'}")
         self.cluster.run(node, "ip", "link", "set", "eth1", "up" if up else "down")
 
+    def set_switch(self, up):
+        """No node hears another; the interfaces keep their carrier or not."""
+        self.tell(f"the switch is {'back' if up else 'off'}")
+        self.whole_since = time.monotonic()
+        if up:
+            self.cluster.faults("--clear")
+        elif self.random.random() < 0.5:
+            self.cluster.faults("--loss", "100%")
+            return
+        for node in range(1, self.nodes + 1):
+            for rail in (0, 1):
+                self.cluster.run("switch", "ip", "link", "set", f"n{node}r{rail}", "up" if up else "down")
+
     def harm(self):
         what = self.random.choice(("kill", "stop", "fork", "cut", *SHORT_OF, "start", "start"))
         rank = self.random.choice(self.ranks)
         running = rank.alive and not rank.stopped_until
         if what == "kill" and rank.alive and sum(each.alive for each in self.ranks) > 3:
             self.kill(rank)
-        elif what == "start" and not rank.alive:
+        elif what == "start" and not rank.alive and not self.reboot_until:  # its peers know only the life before
             self.start(rank)
         elif what == "stop" and running:
             self.stop(rank)
@@ -191,6 +208,14 @@ class Chaos:
         if self.cut and (everything or now >= self.cut[1]):
             self.set_rail(self.cut[0], True)
             self.cut = None
+        if self.reboot_until and (everything or now >= self.reboot_until):
+            self.set_switch(up=True)
+            self.reboot_until = None
+        elif now >= self.next_reboot and not everything:
+            self.next_reboot = now + REBOOTS_EVERY
+            self.reboot_until = now + self.random.uniform(1, self.reboot_max)
+            self.counts["reboots"] += 1
+            self.set_switch(up=False)
         for rank in self.ranks:
             if rank.stopped_until and (everything or now >= rank.stopped_until):
                 self.go_on(rank)
@@ -242,6 +267,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--ranks", type=int, default=8)
     parser.add_argument("--nodes", type=int, default=4)
+    parser.add_argument("--reboot", type=float, default=REBOOT_MAX, help="longest reboot of the switch in seconds (default: %(default)s)")
     options = parser.parse_args()
     Life.program = os.path.abspath(options.program)
     Life.plugin = os.path.join(os.path.abspath(options.build), "prov", "cluster")

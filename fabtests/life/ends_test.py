@@ -68,8 +68,8 @@ class Ends(Case):
                 self.assertLess(self.closes(one), (CLOSES + 0.5) * LATE, f"{remote} {number}: {one.log()}")
 
     def wildcards_end(self, remote, last):
-        one, other, handle = self.pair(remote, FI_CLUSTER_END_ABANDONED="yes")
-        third = self.start(2, FI_CLUSTER_END_ABANDONED="yes")
+        one, other, handle = self.pair(remote)
+        third = self.start(2)
         acquaint(one, third)
         wildcard = one.post("any", 8, 0)
         other.kill()
@@ -96,7 +96,7 @@ class Ends(Case):
         one, _ = self.wildcards_end(remote, Process.kill)
         for _ in range(3):
             self.all_end(one, [one.post("any", 8, 0)], time.monotonic(), LOCAL)
-        again = self.start(2, FI_CLUSTER_END_ABANDONED="yes")
+        again = self.start(2)
         called = again.post("send", 8, again.peer(one.name))
         self.assertEqual(again.end(called)[0], 0)
         waiting = one.post("any", 8, 0)
@@ -105,7 +105,7 @@ class Ends(Case):
 
     def test_wildcards_stay_when_all_have_closed(self):
         """A server between two clients."""
-        one, other, _ = self.pair(True, FI_CLUSTER_END_ABANDONED="yes")
+        one, other, _ = self.pair(True)
         wildcard = one.post("any", 8, 0)
         self.closes(other)
         again = self.start(2)

@@ -66,7 +66,7 @@ class LifeCase(unittest.TestCase):
 class Death(LifeCase):
     def test_local(self):
         for _ in range(ROUNDS):
-            one, other, handle = self.pair(remote=False)
+            one, other, handle = self.pair(remote=False, FI_CLUSTER_END_ABANDONED="no")
             pending = self.pending(one, handle, ("recv", "send"))
             wildcard = one.post("any", 8, 0)
             self.all_end(one, pending, other.kill(), LOCAL, "process on this node killed", [wildcard])
@@ -90,7 +90,7 @@ class Death(LifeCase):
 
     def test_remote(self):
         for _ in range(ROUNDS):
-            one, other, handle = self.pair()
+            one, other, handle = self.pair(FI_CLUSTER_END_ABANDONED="no")
             pending = self.pending(one, handle, ("recv", "send", "read"))
             for operation in pending[2:]:
                 self.assertEqual(one.end(operation)[0], 0)
@@ -133,7 +133,7 @@ class Death(LifeCase):
 
     def test_node(self):
         for _ in range(ROUNDS):
-            one, other, handle = self.pair(FI_CLUSTER_PEER_TIMEOUT="1000")
+            one, other, handle = self.pair(FI_CLUSTER_PEER_TIMEOUT="1000", FI_CLUSTER_OUTAGE="0")
             pending = self.pending(one, handle, ("recv", "send"))
             self.cluster.run(2, "ip", "link", "set", "eth0", "down")
             self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth0", "up")
@@ -220,7 +220,7 @@ class Fork(LifeCase):
 class Return(LifeCase):
     def come_back(self, remote):
         node = 2 if remote else 1
-        one, other = self.start(1), self.start(node, port=20011)
+        one, other = self.start(1, FI_CLUSTER_END_ABANDONED="no"), self.start(node, port=20011)
         handle, _ = acquaint(one, other)
         waiting = one.post("any", 8, 0)
         other.kill()

@@ -125,12 +125,32 @@ class Warnings(unittest.TestCase):
         self.says_soon(one, "is lost")
 
     def test_15_node_gone(self):
-        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="300"), self.start(2)
+        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="300", FI_CLUSTER_OUTAGE="0"), self.start(2)
         handle, _ = acquaint(one, other)
         self.cluster.run(2, "ip", "link", "set", "eth0", "down")
         self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth0", "up")
         self.assertIn("peer unreachable", one.end(one.post("send", 8, handle))[2])
         self.says(one.log(), "peer unreachable", "node off", "cable", "firewall")
+
+    def test_15_outage(self):
+        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="300", FI_CLUSTER_OUTAGE="500"), self.start(2)
+        handle, _ = acquaint(one, other)
+        self.cluster.run(2, "ip", "link", "set", "eth0", "down")
+        self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth0", "up")
+        one.end(one.post("send", 8, handle))
+        self.says(one.log(), "no other node answers (1 silent)", "for up to 0.5 s (FI_CLUSTER_OUTAGE)")
+        self.assertRegex(warnings(one.log())[1], "the outage has lasted for 0.5 s")
+
+    def test_15_no_carrier(self):
+        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="2000"), self.start(2)
+        handle, _ = acquaint(one, other)
+        self.cluster.run("switch", "ip", "link", "set", "n1r0", "down")
+        self.addCleanup(self.cluster.run, "switch", "ip", "link", "set", "n1r0", "up")
+        sent = one.post("send", 8, handle)
+        self.says_soon(one, "this node is cut off: no interface", "carrier")
+        self.cluster.run("switch", "ip", "link", "set", "n1r0", "up")
+        self.assertEqual(one.end(sent)[0], 0)
+        self.assertRegex(warnings(one.log())[1], "the outage is over after")
 
     def test_16_closed_too_early(self):
         one, other = self.start(), self.start()

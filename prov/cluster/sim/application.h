@@ -17,20 +17,29 @@ class StallWatch {
  public:
   static constexpr Duration kStallTime = 2ms;
 
-  void operation_ended() { ++ended_; }
-  /// True if none has ended for kStallTime; the measurement then restarts.
+  void operation_ended(bool canceled) {
+    ++ended_;
+    if (!canceled) in_a_row_ = 0;
+  }
+  /// True if none has ended for kStallTime; the measurement then restarts. It takes longer if that has happened
+  /// often in a row: the network is away.
   bool stalled(Time now) {
     const bool waited = ended_ == ended_before_ && stalled_at_ != Time{};
     if (waited && now < stalled_at_) return false;
+    in_a_row_ += waited ? 1 : 0;
     ended_before_ = ended_;
-    stalled_at_ = now + kStallTime;
+    stalled_at_ = now + (in_a_row_ < kInARowMax ? kStallTime : kLongStallTime);
     return waited;
   }
   Time stalled_at() const { return stalled_at_; }
 
  private:
+  static constexpr Duration kLongStallTime = 250ms;
+  static constexpr unsigned kInARowMax = 64;
+
   std::uint64_t ended_ = 0;
   std::uint64_t ended_before_ = 0;  ///< when it was last looked at
+  unsigned in_a_row_ = 0;
   Time stalled_at_{};
 };
 

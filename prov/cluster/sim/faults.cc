@@ -236,6 +236,21 @@ void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& 
   }
 }
 
+Duration draw_reboot(Duration horizon, Duration peer_timeout, FaultPlan& plan, SeededRandom& random) {
+  if (plan.severity != Severity::outage) return {};
+  if (random.chance(500'000)) return random.chance(500'000) ? Duration{0} : random.between(2s, 12s);
+  for (Incident& each : plan.incidents)
+    if (of_network(each)) each.duration = std::min(each.duration, peer_timeout / 5);
+  Incident reboot;
+  reboot.kind = Incident::Kind::reboot;
+  reboot.at = Time{} + random.between(Duration{0}, horizon);
+  reboot.duration = random.chance(700'000) ? random.between(1s, 45s) : Duration(45s);
+  reboot.no_carrier = random.chance(500'000);
+  plan.lasts = reboot.at.time_since_epoch() + reboot.duration + random.between(1ms, 100ms);
+  plan.incidents.push_back(reboot);
+  return 60s;
+}
+
 void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout,
                   SimNetwork& network, FaultPlan& plan, SeededRandom& random) {
   using Kind = Incident::Kind;
@@ -258,8 +273,8 @@ void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration pe
   }
 }
 
-FaultSchedule::FaultSchedule(FaultPlan plan, Duration peer_timeout, EventQueue& event_queue, Trace& trace,
-                             SimNetwork& network, Oracle& oracle,
+FaultSchedule::FaultSchedule(FaultPlan plan, Duration peer_timeout, Duration outage, EventQueue& event_queue,
+                             Trace& trace, SimNetwork& network, Oracle& oracle,
                              std::vector<std::unique_ptr<SimHost>>& hosts)
     : plan_(std::move(plan)),
       event_queue_(event_queue),
@@ -269,8 +284,12 @@ FaultSchedule::FaultSchedule(FaultPlan plan, Duration peer_timeout, EventQueue& 
       hosts_(hosts),
       returning_(hosts.size()),
       set_back_(hosts.size()),
-      deaths_(event_queue, oracle, hosts, peer_timeout, plan_.keyed) {
-  if (plan_.severity == Severity::outage) oracle_.incarnations().expect_outages(plan_.outage_min);
+      deaths_(event_queue, oracle, hosts, {peer_timeout, outage, plan_.keyed}) {
+  if (plan_.lasts != Duration{}) {
+    oracle_.incarnations().expect_reboots(peer_timeout / 2);
+  } else if (plan_.severity == Severity::outage) {
+    oracle_.incarnations().expect_outages(plan_.outage_min);
+  }
   for (std::size_t i = 0; i < plan_.incidents.size(); ++i) event_queue_.plan(plan_.incidents[i].at, *this, i);
 }
 
@@ -307,6 +326,10 @@ void FaultSchedule::begin(const Incident& incident) {
       trace_.line("the path of host %u on rail %u narrows", incident.host, incident.rail);
       network_.port(incident.host, incident.rail).path_max = kNarrowPath;
       return;
+    case Kind::reboot:
+      trace_.line("all switches reboot");
+      set_carrier(!incident.no_carrier);
+      return network_.partitions().stop_all(true);
     case Kind::computing: return host.pause(incident.duration, SimHost::PauseKind::computing);
     case Kind::no_progress_thread:
       return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
@@ -336,6 +359,12 @@ void FaultSchedule::begin(const Incident& incident) {
   set_back_[incident.host] = incident.clock_set_back;
 }
 
+void FaultSchedule::set_carrier(bool carrier) {
+  for (HostNumber host = 0; host < hosts_.size(); ++host) {
+    for (RailNumber rail = 0; rail < network_.rails(); ++rail) network_.port(host, rail).carrier = carrier;
+  }
+}
+
 void FaultSchedule::kill(const Incident& incident) {
   SimHost& host = *hosts_[incident.host];
   const bool powered = incident.kind != Incident::Kind::power_off;
@@ -357,6 +386,10 @@ void FaultSchedule::end(const Incident& incident) {
     case Kind::ethertype_blocked:
       return network_.block_ethertype(incident.host, incident.rail, incident.side, false);
     case Kind::narrowed: network_.port(incident.host, incident.rail).path_max = SIZE_MAX; return;
+    case Kind::reboot:
+      trace_.line("all switches are back");
+      set_carrier(true);
+      return network_.partitions().stop_all(false);
     case Kind::crash:
     case Kind::power_off:
     case Kind::crash_after_success:

@@ -21,7 +21,7 @@ enum class Severity : std::uint8_t {
              ///< while; of several rails one may be gone for long
   hosts,     ///< processes are away or stopped, clocks jump
   restarts,  ///< processes are killed or leave, and come back
-  outage,    ///< the network is gone for longer than peers wait for each other
+  outage,    ///< the network is gone for longer than peers wait for each other, or all of it for a while
 };
 
 struct Incident {
@@ -31,6 +31,7 @@ struct Incident {
     detour,
     ethertype_blocked,
     narrowed,
+    reboot,
     computing,
     no_progress_thread,
     stopped,
@@ -50,12 +51,14 @@ struct Incident {
   Duration longer_by{0};       ///< detour
   Cut cut;
   SimNetwork::Side side = SimNetwork::Side::out;  ///< ethertype_blocked
+  bool no_carrier = false;                        ///< reboot: the hosts see that their ports are down
 };
 
 struct FaultPlan {
   Severity severity = Severity::none;
   bool lossy = false;
   Duration outage_min{0};  ///< a shorter interruption is no outage
+  Duration lasts{0};       ///< the workload lasts at least so long
   std::vector<Incident> incidents;
   std::vector<bool> answered;  ///< hosts of which peers hear soon when a process ends there
   bool keyed = false;          ///< what has not been opened says nothing of a peer
@@ -77,6 +80,11 @@ void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& ne
 void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
                        SeededRandom& random);
 
+/// In half of the runs with outages all switches reboot once: nothing passes for up to 45 s. Every host then
+/// notices that it hears nobody, so no operation may fail because of it. Other interruptions are short in such
+/// a run. Returns how long hosts wait for such an outage to end (EngineSettings::outage).
+Duration draw_reboot(Duration horizon, Duration peer_timeout, FaultPlan& plan, SeededRandom& random);
+
 /// What answers for a process that does not: kernels that say whether it exists, ICMP errors, which may be
 /// filtered. Where a kernel answers, the process may be stopped for as long as it likes.
 void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout,
@@ -85,7 +93,7 @@ void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration pe
 /// Lets incidents begin and end at their times.
 class FaultSchedule final : public EventHandler {
  public:
-  FaultSchedule(FaultPlan plan, Duration peer_timeout, EventQueue& event_queue, Trace& trace,
+  FaultSchedule(FaultPlan plan, Duration peer_timeout, Duration outage, EventQueue& event_queue, Trace& trace,
                 SimNetwork& network, Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts);
 
   void handle_event(std::uint64_t note) override;
@@ -97,6 +105,7 @@ class FaultSchedule final : public EventHandler {
   void end(const Incident& incident);
   void report_connections();
   void kill(const Incident& incident);
+  void set_carrier(bool carrier);
 
   FaultPlan plan_;
   EventQueue& event_queue_;

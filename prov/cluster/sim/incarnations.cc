@@ -130,7 +130,7 @@ void Incarnations::connection_changed(HostNumber one, HostNumber other, bool con
   if (state.now == !connected) return;
   state.now = !connected;
   (connected ? state.until : state.since) = now;
-  if (connected && now - state.since >= outage_min_) {
+  if (connected && now - state.since >= outage_min(one, other)) {
     state.was_outage = true;
     lanes_[{one, other}].peer_session = lanes_[{other, one}].peer_session = 0;
   }
@@ -150,7 +150,7 @@ bool Incarnations::had_outage(HostNumber one, HostNumber other) const {
 
 /// Met or not: while the network is gone for what may be longer than peers wait, they give each other up.
 bool Incarnations::may_be_given_up(HostNumber self, HostNumber peer) const {
-  return outage_min_ != Duration::max() && cut_off(self, peer);
+  return outage_min(self, peer) != Duration::max() && cut_off(self, peer);
 }
 
 void Incarnations::hides(HostNumber host) {

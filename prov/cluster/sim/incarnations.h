@@ -41,7 +41,10 @@ class Incarnations {
   /// The present incarnation is silent for so long that peers that have not met it may consider it absent.
   void hides(HostNumber host);
   /// Interruptions of at least this length may last longer than two peers wait for each other.
-  void expect_outages(Duration at_least) { outage_min_ = at_least; }
+  void expect_outages(Duration at_least) { outage_min_ = unmet_outage_min_ = at_least; }
+  /// Interruptions last long only if they concern all hosts, which then wait for each other. But hosts that
+  /// have not met may give each other up after so long: to such a host a peer that does not answer is none.
+  void expect_reboots(Duration at_least) { unmet_outage_min_ = at_least; }
   /// The network begins or ends to carry frames between two hosts, in both directions.
   void connection_changed(HostNumber one, HostNumber other, bool connected, Time now);
 
@@ -72,6 +75,9 @@ class Incarnations {
   bool error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const;
 
  private:
+  Duration outage_min(HostNumber one, HostNumber other) const {
+    return has_met(one, other) && has_met(other, one) ? outage_min_ : unmet_outage_min_;
+  }
   /// What is known of the frames from one host, `from`, to another, `to`.
   struct Lane {
     /// The latest incarnation of `from` that `to` has read a frame of, in its incarnation `known_by`.
@@ -129,7 +135,8 @@ class Incarnations {
   std::unordered_map<Pair, std::uint32_t, PairHash> lost_;  ///< to the incarnation of `from`: `to`
   std::uint64_t moment_ = 0;
   std::unordered_map<Pair, Interruption, PairHash> interruptions_;  ///< `from` is the smaller number
-  Duration outage_min_ = Duration::max();
+  Duration outage_min_ = Duration::max();                           ///< of hosts that have met
+  Duration unmet_outage_min_ = Duration::max();                     ///< of others
 };
 
 }  // namespace cluster::sim

@@ -25,6 +25,7 @@ class ObservedLink final : public link::Link {
   const char* name() const override { return inner_->name(); }
   std::size_t frame_max() const override { return inner_->frame_max(); }
   bool has_ethertype_path() const override { return inner_->has_ethertype_path(); }
+  bool has_carrier() const override { return inner_->has_carrier(); }
   std::size_t seal_overhead() const override { return inner_->seal_overhead(); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;

@@ -24,16 +24,22 @@ class Partitions {
   void remove(RailNumber rail) {
     std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
   }
-  void clear() { cuts_.clear(); }
+  /// While the switches reboot, no rail carries anything.
+  void stop_all(bool all) { all_ = all; }
+  void clear() {
+    cuts_.clear();
+    all_ = false;
+  }
   bool stops(const Packet& packet) const {
-    return std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
-      const bool spared = cut.spares_ethertype && packet.ethertype;
-      return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
-    });
+    return all_ || std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
+             const bool spared = cut.spares_ethertype && packet.ethertype;
+             return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
+           });
   }
 
  private:
   std::vector<Cut> cuts_;
+  bool all_ = false;
 };
 
 }  // namespace cluster::sim

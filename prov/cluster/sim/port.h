@@ -45,6 +45,7 @@ struct Port {
   Impairment in;
   bool powered = true;  ///< else the host says nothing, and takes nothing in
   bool down = false;
+  bool carrier = true;         ///< what the host sees of the port, unless it is down
   bool icmp_filtered = false;  ///< ICMP errors of this host go nowhere
 };
 

@@ -21,6 +21,10 @@ class SimLink final : public link::Link {
   const char* name() const override { return "simulated"; }
   std::size_t frame_max() const override { return frame_max_; }
   bool has_ethertype_path() const override { return ethertype_; }
+  bool has_carrier() const override {
+    const Port& port = network_.port(host_, rail_);
+    return !port.down && port.carrier;
+  }
   void thin(const link::Thinning& thinning) override { thinner_.set(thinning); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;

@@ -311,6 +311,7 @@ void SimNetwork::handle_event(std::uint64_t note) {
 void SimNetwork::heal() {
   partitions_.clear();
   for (PortState& each : ports_) {
+    each.port.carrier = true;
     each.port.down = each.ethertype_out_blocked = each.ethertype_in_blocked = false;
     each.burst_out = each.burst_in = each.detour_until = Time{};
     each.port.out = each.port.in = Impairment{};

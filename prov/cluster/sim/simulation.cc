@@ -16,6 +16,7 @@ constexpr std::uint64_t kStreamAnswers = 10;
 constexpr std::uint64_t kStreamSecurity = 20;
 constexpr std::uint64_t kStreamAttacker = 21;
 constexpr std::uint64_t kStreamNarrowPaths = 11;
+constexpr std::uint64_t kStreamReboot = 12;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
@@ -77,6 +78,11 @@ Simulation::Simulation(const RunOptions& options)
   }
   SeededRandom narrow_random = SeededRandom::stream(options.seed, kStreamNarrowPaths);
   draw_narrow_paths(host_count_, horizon_, cluster_.network, faults, narrow_random);
+  SeededRandom reboot_random = SeededRandom::stream(options.seed, kStreamReboot);
+  outage_ = draw_reboot(horizon_, peer_timeout_, faults, reboot_random);
+  workload_lasts_ = std::max(horizon_, faults.lasts);
+  if (faults.lasts != Duration{}) description_ += ", a reboot";
+  for (HostProfile& profile : profiles_) profile.settings.outage = outage_;
   SeededRandom answers_random = SeededRandom::stream(options.seed, kStreamAnswers);
   draw_answers(profiles_, horizon_, peer_timeout_, cluster_.network, faults, answers_random);
   SeededRandom security_random = SeededRandom::stream(options.seed, kStreamSecurity);
@@ -90,8 +96,8 @@ Simulation::Simulation(const RunOptions& options)
   }
   for (const HostProfile& profile : profiles_) cluster_.add_host(profile);
   faults_ =
-      std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, cluster_.event_queue, cluster_.trace,
-                                      cluster_.network, cluster_.oracle, cluster_.hosts);
+      std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, outage_, cluster_.event_queue,
+                                      cluster_.trace, cluster_.network, cluster_.oracle, cluster_.hosts);
   if (attack_ == AttackKind::none) return;
   attacker_ = std::make_unique<Attacker>(attack_, cluster_.event_queue, cluster_.network, host_count_,
                                          horizon_, options.seed);
@@ -137,6 +143,8 @@ HostProfile Simulation::draw_profile() {
   settings.flow_window = random_.pick(std::array<std::uint16_t, 5>{8, 33, 128, 512, 512});
   settings.ack_delay = random_.between(5us, 250us);
   settings.peer_timeout = peer_timeout_;
+  settings.outage = 0s;
+  settings.end_abandoned = false;
   return profile;
 }
 
@@ -183,7 +191,7 @@ bool Simulation::all_exited() {
 }
 
 void Simulation::run_workload() {
-  const Time end = Time{} + horizon_;
+  const Time end = Time{} + workload_lasts_;
   while (!cluster_.event_queue.empty() && cluster_.event_queue.next() <= end) {
     cluster_.event_queue.step();
     if (cluster_.event_queue.steps() % 1024 == 0 && severity_ == Severity::none && all_finished()) break;
@@ -208,14 +216,15 @@ RunReport Simulation::run() {
     host->wake_now();
   }
   const Time healed = cluster_.event_queue.now();
-  run_until(healed + kRecoveryTime, "every message has arrived", &Simulation::all_delivered);
+  const Duration recovery = kRecoveryTime + outage_;  // nobody may be left to be heard
+  run_until(healed + recovery, "every message has arrived", &Simulation::all_delivered);
   for (const auto& host : cluster_.hosts) {
     if (!host->running()) continue;
     host->application().cancel_receives();
     host->wake_now();
   }
-  run_until(healed + 2 * kRecoveryTime, "every operation has ended", &Simulation::all_idle);
-  run_until(healed + 3 * kRecoveryTime, "the network falls silent", &Simulation::silent);
+  run_until(healed + 2 * recovery, "every operation has ended", &Simulation::all_idle);
+  run_until(healed + 3 * recovery, "the network falls silent", &Simulation::silent);
   cluster_.oracle.check_complete();
   cluster_.rma.check_complete();
   cluster_.atomics.check_complete();

@@ -79,6 +79,8 @@ class Simulation {
   Severity severity_ = Severity::none;
   Duration horizon_;
   Duration peer_timeout_;
+  Duration outage_{0};  ///< how long hosts wait for an outage to end
+  Duration workload_lasts_{0};
   SimCluster cluster_;
   std::vector<HostProfile> profiles_;
   std::unique_ptr<FaultSchedule> faults_;

@@ -23,6 +23,7 @@
 #include <type_traits>
 
 #include "base/lock.h"
+#include "base/outage.h"
 #include "base/status.h"
 #include "engine/background_runner.h"
 #include "engine/collective_endpoint.h"
@@ -175,6 +176,7 @@ class Engine {
   transport::PackingPolicy packing_;
   transport::AdmissionControl admission_;
   transport::PeerReach reach_;
+  Outage outage_;
   transport::TransportContext context_;
   shm::FastLane no_lane_;  ///< takes the place of the fast lane if there is no shared memory; never open
   Transports transports_;

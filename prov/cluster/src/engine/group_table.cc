@@ -131,6 +131,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
                                 .body_max = body_max(parts_.link.get())};
   settings.incarnation = parts_.epoch + opened_;
   settings.silence_max = parts_.settings.peer_timeout;
+  settings.outage = &outage_;
   const auto stream = static_cast<std::uint32_t>(parts_.environment.random.next() | 1);
   entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
   entry->socket = std::move(socket);

@@ -92,6 +92,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
         messenger_(context.messenger),
         reach_(context.reach),
         waiter_(context.waiter),
+        outage_(context.outage),
         protocol_(context.messenger) {}
 
   /// Joins a group. Returns `ok` if joining has begun; GroupListener reports later that the membership has
@@ -143,6 +144,7 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   protocol::Messenger& messenger_;
   transport::PeerReach& reach_;
   transport::Waiter& waiter_;
+  const Outage& outage_;
   protocol::GroupProtocol protocol_;
   std::vector<std::unique_ptr<GroupEntry>> groups_;
   std::uint64_t opened_ = 0;  ///< the number of groups opened so far

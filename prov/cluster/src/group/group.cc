@@ -101,7 +101,7 @@ void Announcer::run(Time now, link::Link& link, const link::Path& group, std::si
 Group::Group(GroupSettings settings, std::uint32_t stream_id, Random& random)
     : settings_(std::move(settings)),
       random_(random),
-      stream_({stream_id, settings_.key, settings_.incarnation}, settings_.body_max),
+      stream_({stream_id, settings_.key, settings_.incarnation}, settings_.body_max, settings_.outage),
       spare_bodies_(settings_.body_max),
       announcer_(settings_.key) {}
 

@@ -22,6 +22,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "base/outage.h"
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
 #include "group/limits.h"
@@ -39,7 +40,8 @@ struct GroupSettings {
   std::vector<SocketAddress> roster = {};  ///< the other members; if empty, announcements find them
   std::size_t body_max = 0;                ///< maximal length of the body of a frame
   std::uint64_t incarnation = 0;           ///< larger for each later membership of the same name
-  Duration silence_max{5s};                ///< this side removes a member that does not answer for this long
+  Duration silence_max{20s};               ///< this side removes a member that does not answer for this long
+  const Outage* outage = nullptr;          ///< silence does not count in it; must outlive the group
 };
 
 struct GroupEvent {

@@ -25,8 +25,8 @@ bool multicast_wanted(std::uint64_t sequence, std::span<Listener* const> listene
 
 }  // namespace
 
-SenderStream::SenderStream(const StreamName& name, std::size_t body_max)
-    : name_(name), frames_(name, body_max) {}
+SenderStream::SenderStream(const StreamName& name, std::size_t body_max, const Outage* outage)
+    : name_(name), outage_(outage), frames_(name, body_max) {}
 
 void SenderStream::post(const wire::Segment& shape, std::span<const ConstBytes> slices, std::size_t length,
                         bool keep, Until until, MessageToken token) {
@@ -219,7 +219,11 @@ void SenderStream::ask(Time now) {
     if (!owes_report(*listener)) continue;
     waits = true;
     const bool again = listener->asked_at != Time{};
-    if (again) listener->silent += std::min<Duration>(now - listener->asked_at, 2 * kAskInterval);
+    if (again) {
+      const Duration since = std::min<Duration>(now - listener->asked_at, 2 * kAskInterval);
+      const Duration cut_off = outage_ != nullptr ? outage_->within(now - since, now) : Duration{};
+      listener->silent += since - cut_off;
+    }
     listener->asked_at = now;
     if (listener->carrier == nullptr || (again && listener->silent < kAskInterval)) continue;
     const wire::Segment question{

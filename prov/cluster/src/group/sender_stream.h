@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "base/outage.h"
 #include "base/status.h"
 #include "group/kept_frames.h"
 #include "group/limits.h"
@@ -29,7 +30,8 @@ namespace cluster::group {
 class SenderStream {
  public:
   /// `body_max`: the maximal length of a body, which must also fit into a segment to each listener.
-  SenderStream(const StreamName& name, std::size_t body_max);
+  /// `outage`: the silence of listeners does not count in it; may be null.
+  SenderStream(const StreamName& name, std::size_t body_max, const Outage* outage = nullptr);
 
   std::uint32_t id() const { return name_.id; }
 
@@ -81,6 +83,7 @@ class SenderStream {
   bool owes_report(const Listener& listener) const;
 
   const StreamName name_;
+  const Outage* const outage_;
   OutgoingMessages messages_;
   KeptFrames frames_;
   std::uint64_t sent_ = 0;  ///< the frames before this have been sent

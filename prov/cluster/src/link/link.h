@@ -153,6 +153,9 @@ class Link {
   /// frames of this EtherType, and not every peer receives them. Frames on the two paths may overtake each
   /// other.
   virtual bool has_ethertype_path() const { return false; }
+  /// Returns false if no interface of the link has a carrier: a cable is unplugged, or a switch is off. The
+  /// answer is as old as the last receive_burst().
+  virtual bool has_carrier() const { return true; }
   /// Sends frames in order, and returns the number of frames that the link has taken. If it has not taken all
   /// frames, the link has no buffers for the others now. After the call, the caller may change the pieces
   /// again. A frame that was taken may still be lost. A run of frames with the same path and size is

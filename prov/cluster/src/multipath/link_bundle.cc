@@ -75,6 +75,10 @@ std::vector<int> LinkBundle::descriptors() const {
   return all;
 }
 
+bool LinkBundle::has_carrier() const {
+  return std::ranges::any_of(members_, [](const Member& member) { return member.link->has_carrier(); });
+}
+
 void LinkBundle::before_sleep() {
   for (Member& member : members_) {
     member.empty_polls = 0;

@@ -23,6 +23,7 @@ class LinkBundle final : public link::Link {
   const char* name() const override { return members_.front().link->name(); }
   std::size_t frame_max() const override;
   bool has_ethertype_path() const override;
+  bool has_carrier() const override;
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> errors) override;

@@ -109,6 +109,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       .peer_timeout = parts_.settings.peer_timeout,
       .stuck_timeout = parts_.settings.stuck_timeout,
       .turns = &tx_.turns(),
+      .outage = &tx_.outage(),
       .asks_kernels = parts_.probe != nullptr,
       .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here(),
       .stored = stored};
@@ -220,7 +221,7 @@ void SessionTable::remind_idle_peers(Time now) {
 void SessionTable::drop_half_open(Time now) {
   if (half_open_ == 0) return;
   half_open_ = 0;
-  const Duration limit = parts_.settings.peer_timeout;
+  const Duration limit = parts_.settings.forget_after();
   const std::vector<RemotePeer*>& flows = tx_.flows();
   for (std::size_t i = flows.size(); i-- > 0;) {
     RemotePeer& peer = *flows[i];

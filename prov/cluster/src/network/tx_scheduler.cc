@@ -7,12 +7,20 @@
 #include "wire/control.h"
 
 namespace cluster::network {
+namespace {
+
+bool on_this_node(const NetworkParts& parts, const SocketAddress& peer) {
+  const auto has_address = [&](const multipath::Rail& rail) { return rail.address.same_host(peer); };
+  return parts.name.same_host(peer) || std::ranges::any_of(parts.rails, has_address);
+}
+
+}  // namespace
 
 /// Also reserves memory for marks and timers, so that mark() and posted() need none either.
 void TxScheduler::reserve(std::size_t flows) {
   if (flows <= tx_pending_.capacity()) return;
   flows_.reserve(2 * flows);
-  timers_.reserve(2 * flows);
+  timers_.reserve(2 * flows + 1);  // and one for review_
   tx_pending_.reserve(2 * flows);
 }
 
@@ -56,6 +64,10 @@ bool TxScheduler::run_timers(Time now) {
   bool expired = false;
   Time first_due = kNever;  // timers that have expired together count as one delay
   while (const Timer* timer = timers_.pop_due(now)) {
+    if (timer == &review_) {
+      review(now);
+      continue;
+    }
     RemotePeer& peer = *static_cast<RemotePeer*>(timer->owner);
     if (peer.common.failed) continue;
     const Time due = peer.flow->deadline();
@@ -77,9 +89,69 @@ void TxScheduler::on_timer(Time now, RemotePeer& peer) {
   if (parts_.probe != nullptr) ask_kernel(now, peer);
   flow.on_timer(now);
   mark(peer);
-  if (flow.status() == Status::ok && flow.liveness().keep_alive_due(now)) {
-    const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
-    link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
+  if (flow.status() != Status::ok) return;
+  if (flow.liveness().keep_alive_due(now)) send_keep_alive(now, peer);
+  if (review_.at == kNever && watch_.suspicious(now, flow.liveness())) timers_.schedule(review_, now);
+}
+
+void TxScheduler::send_keep_alive(Time now, RemotePeer& peer) {
+  reliability::Flow& flow = *peer.flow;
+  const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
+  link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
+}
+
+/// Finds out whether the silence of peers is an outage. Asks members that owe nothing for a sign of life,
+/// because otherwise nobody would hear that they can be reached.
+void TxScheduler::review(Time now) {
+  using News = OutageWatch::News;
+  std::size_t asked = 0;
+  bool suspicious = false;
+  watch_.begin_review();
+  for (RemotePeer* const peer : flows_) {
+    const reliability::Liveness& liveness = std::as_const(*peer->flow).liveness();
+    if (peer->common.failed || peer->flow->status() != Status::ok) continue;
+    suspicious |= watch_.suspicious(now, liveness);
+    // A peer on this node is heard even if the network is away.
+    if (!liveness.met() || on_this_node(parts_, peer->name()) || !peers_.is_member(peer->channel)) continue;
+    watch_.note(now, peer->name(), liveness);
+    if (asked == OutageWatch::kWitnesses || !watch_.wants_witness(now, liveness)) continue;
+    ++asked;
+    send_keep_alive(now, *peer);
+  }
+  const News news = watch_.finish_review(now, suspicious, parts_.link->has_carrier());
+  tell_of_outage(now, news);
+  if (news == News::heard || news == News::ends) {
+    for (RemotePeer* const peer : flows_) {
+      if (peer->flow->queue().drained()) continue;
+      peer->flow->hurry(now);
+      timers_.schedule(peer->timer, peer->flow->deadline());
+    }
+  }
+  if (suspicious || outage_.present()) timers_.schedule(review_, now + watch_.review_interval());
+}
+
+void TxScheduler::tell_of_outage(Time now, OutageWatch::News news) {
+  using News = OutageWatch::News;
+  Log& log = parts_.environment.log;
+  const auto seconds = [](Duration time) { return static_cast<double>(time / 1ms) / 1e3; };
+  const double limit = seconds(parts_.settings.outage);
+  if (news == News::begins && !parts_.link->has_carrier()) {
+    log.warn(
+        "this node is cut off: no interface of this endpoint has a carrier (is a cable unplugged, or the "
+        "switch off?); operations wait for up to %.1f s (FI_CLUSTER_OUTAGE)",
+        limit);
+  } else if (news == News::begins) {
+    log.warn(
+        "no other node answers (%zu silent): this node or the network is cut off, or the other nodes are "
+        "off; operations wait for up to %.1f s (FI_CLUSTER_OUTAGE)",
+        watch_.silent_nodes(), limit);
+  } else if (news == News::ends) {
+    log.warn("the outage is over after %.1f s; operations go on", seconds(outage_.length(now)));
+  } else if (news == News::limit) {
+    log.warn(
+        "the outage has lasted for %.1f s (FI_CLUSTER_OUTAGE): peers that stay silent for "
+        "FI_CLUSTER_PEER_TIMEOUT are given up",
+        seconds(outage_.length(now)));
   }
 }
 

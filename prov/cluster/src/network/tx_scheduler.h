@@ -16,6 +16,7 @@
 #include "link/link.h"
 #include "link/process_probe.h"
 #include "network/network_parts.h"
+#include "network/outage_watch.h"
 #include "network/timer_heap.h"
 #include "protocol/messenger.h"
 #include "reliability/retransmission_timer.h"
@@ -26,12 +27,14 @@ namespace cluster::network {
 class TxScheduler {
  public:
   TxScheduler(const NetworkParts& parts, PeerTable& peers, protocol::Messenger& messenger,
-              transport::PackingPolicy& packing)
+              transport::PackingPolicy& packing, Outage& outage)
       : parts_(parts),
         clock_(parts.environment.clock),
         peers_(peers),
         messenger_(messenger),
-        packing_(packing) {}
+        packing_(packing),
+        outage_(outage),
+        watch_(outage, parts.settings.outage, parts.settings.peer_timeout) {}
 
   /// Adds the peer's flow to the flows in use.
   void add(RemotePeer& peer);
@@ -65,6 +68,7 @@ class TxScheduler {
   bool quiescent(transport::Towards towards) const;
 
   const reliability::TurnDelay& turns() const { return turns_; }
+  const Outage& outage() const { return outage_; }
 
  private:
   void transmit(Time now, RemotePeer& peer);
@@ -72,6 +76,9 @@ class TxScheduler {
   void ask_kernel(Time now, RemotePeer& peer);
   void end_probe(RemotePeer& peer);
   void tell_of_silence(RemotePeer& peer);
+  void send_keep_alive(Time now, RemotePeer& peer);
+  void review(Time now);
+  void tell_of_outage(Time now, OutageWatch::News news);
 
   /// The largest number of unknown peers whose kernels are asked at the same time. Sessions of further silent
   /// unknown peers end after the peer timeout.
@@ -87,6 +94,9 @@ class TxScheduler {
   TimerHeap timers_;
   transport::PackingPolicy& packing_;
   reliability::TurnDelay turns_;
+  const Outage& outage_;
+  OutageWatch watch_;
+  Timer review_;                              ///< of the next review of `watch_`; it has no owner
   std::vector<carrier::Token> acked_tokens_;  ///< the tokens just taken from a flow
 };
 

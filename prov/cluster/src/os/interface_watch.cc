@@ -246,6 +246,7 @@ std::optional<Interface> WatchedInterface::renew() {
   seen_ = watch_->changes();
   std::optional<Interface> now = watch_->with_address(address_, now_.index);
   if (now) now_ = *now;
+  carrier_ = !now || now->running;
   return now;
 }
 

@@ -102,6 +102,8 @@ class WatchedInterface {
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
+  /// Returns false if the interface has no carrier, or is down, as renew() has found it.
+  bool has_carrier() const { return carrier_; }
 
   /// Asks all hosts of the network for the hardware addresses of peers that do not answer. The kernel itself
   /// trusts a known address for up to a minute, and asks all hosts only after eight more seconds of silence.
@@ -125,6 +127,7 @@ class WatchedInterface {
   std::shared_ptr<InterfaceWatch> watch_;
   std::uint32_t seen_ = 0;
   Interface now_;
+  bool carrier_ = true;
   link::Path asked_;  ///< the last path that ask_for() handled, with its number of timeouts at that time
 };
 

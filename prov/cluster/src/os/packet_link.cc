@@ -43,6 +43,7 @@ class PacketLink final : public link::Link {
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }
+  bool has_carrier() const override { return interface_.has_carrier(); }
   bool has_ethertype_path() const override { return ethertype_ring_ != nullptr; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;

@@ -34,6 +34,7 @@ class UdpLink final : public link::Link {
 
   const char* name() const override { return "udp"; }
   std::size_t frame_max() const override { return frame_max_; }
+  bool has_carrier() const override { return interface_.has_carrier(); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override {
     interface_.ask_for_doubtful(frames);
     return sender_.send(frames);

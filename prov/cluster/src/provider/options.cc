@@ -197,6 +197,7 @@ std::size_t spelling_distance(std::string_view one, std::string_view other) {
       const std::size_t changed = diagonal + (letter == other[i] ? 0 : 1);
       diagonal = row[i + 1];
       row[i + 1] = std::min({changed, diagonal + 1, row[i] + 1});
+  settings.outage = std::chrono::milliseconds(number(Name::outage));
     }
   }
   return row.back();

@@ -1,6 +1,8 @@
 #include "provider/rail_opener.h"
 
 #include <cerrno>
+#include <cstdint>
+#include <string>
 
 #include "multipath/interface_choice.h"
 #include "multipath/link_bundle.h"
@@ -60,10 +62,10 @@ std::unique_ptr<link::Link> OpenedRails::take_link() {
 std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port, Log& log,
                                        int& error) {
   const SocketAddress name = place.address.with_port(port);
-  std::shared_ptr<os::UdpPort> opened = os::UdpPort::open(name, error);
+  std::shared_ptr<os::UdpPort> opened = open_within(name, range, error);
   if (opened == nullptr) {
     log.warn("cannot use %s on %s: %s%s", name.text().c_str(), place.interface.name.c_str(),
-             os::error_text(error).c_str(), cure_for(error, port));
+             os::error_text(error).c_str(), cure_for(error, port, range).c_str());
   }
   return opened;
 }

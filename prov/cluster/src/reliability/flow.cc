@@ -75,7 +75,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters, burst),
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
-      liveness_(settings.peer_timeout, settings.stuck_timeout, probes_for(settings)),
+      liveness_(settings.peer_timeout, settings.stuck_timeout, probes_for(settings), settings.outage),
       challenges_(random) {}
 
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {

@@ -23,6 +23,7 @@
 #include "base/counters.h"
 #include "base/environment.h"
 #include "base/log.h"
+#include "base/outage.h"
 #include "base/status.h"
 #include "carrier/carrier.h"
 #include "link/link.h"
@@ -56,10 +57,11 @@ struct FlowSettings {
   Duration ack_delay =
       /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
       kAckDelay;
-  Duration peer_timeout = 5s;
+  Duration peer_timeout = 20s;
   Duration stuck_timeout{0};  ///< how long the peer's engine may stay silent; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
+  const Outage* outage = nullptr;  ///< the peer's silence does not count in it; must outlive the flow
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
@@ -137,6 +139,9 @@ class Flow {
   /// Returns a keep-alive to send over this path, and notes that it leaves now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
   Liveness& liveness() { return liveness_; }
+  const Liveness& liveness() const { return liveness_; }
+  /// Retransmits a frame soon if frames are in flight, because the peer may hear this side again.
+  void hurry(Time now) { timer_.expedite(now); }
   /// Returns `ok` while the flow is alive, else why it ended. A flow that has ended accepts and sends
   /// nothing.
   Status status() const { return status_.cause(); }

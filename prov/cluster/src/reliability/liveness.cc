@@ -25,14 +25,21 @@ constexpr const Refutation& kBy = refutation_by(evidence);
 
 }  // namespace
 
-Duration Liveness::idle_by(Time now) const {
-  if (now <= counted_until_) return idle_;
+/// Returns how much of the time since the last count was time in which this side could hear the peer.
+Duration Liveness::elapsed_by(Time now) const {
+  if (now <= counted_until_) return {};
   const Time due = std::max(deadline(), counted_until_);
-  if (now - due <= kLateMax) return idle_ + (now - counted_until_);
-  return idle_ + (due - counted_until_) * kLateMax.count() / (now - due).count() + kLateMax;
+  if (now - due <= kLateMax) return now - counted_until_;
+  return (due - counted_until_) * kLateMax.count() / (now - due).count() + kLateMax;
+}
+
+Duration Liveness::idle_by(Time now) const {
+  const Duration cut_off = outage_ != nullptr ? outage_->within(counted_until_, now) : Duration{};
+  return idle_ + std::max(elapsed_by(now) - cut_off, Duration{});
 }
 
 void Liveness::count_idle(Time now) {
+  const Duration elapsed = elapsed_by(now);
   const Duration idle = idle_by(now);
   const Time due = std::max(deadline(), counted_until_);
   if (now - due > kLateMax) {  // `due` may be kNever
@@ -41,8 +48,12 @@ void Liveness::count_idle(Time now) {
     last_error_ += absence;
     if (contested()) contested_since_ += absence;
   }
+  if (error_ != Status::ok && outage_ != nullptr && outage_->within(counted_until_, now) > Duration{}) {
+    const Verdict* const verdict = verdict_on(suspicion_of_errors(), state_at_error());
+    if (verdict == nullptr || verdict->in_outage == InOutage::waits) error_ = Status::ok;
+  }
   engine_idle_ += idle - idle_;
-  reported_silence_ += idle - idle_;
+  reported_silence_ += elapsed;
   idle_ = idle;
   counted_until_ = std::max(counted_until_, now);
 }
@@ -172,7 +183,10 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     kernel_refuses_ = true;
     contest(now, kContestedKeepAliveInterval);
     const bool corroborated = probe_stood_ || refused();
-    judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met, idle_);
+    // The silence of the process counts from its last answer even in an outage, because this answer of its
+    // kernel has passed the network.
+    judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met,
+          reported_silence_);
   }
   // If the peer timeout is short, so is the interval: several questions must fit into the timeout, because a
   // question or its answer may be lost.
@@ -183,6 +197,7 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
   kernel_vouches_ = answer == Answer::exists;
   if (!kernel_vouches_) return;
   probe_stood_ = true;
+  vouched_at_ = now;
   apply(refutation_by(Evidence::kernel_vouches, met_ ? PeerState::met : PeerState::unmet), now, now);
 }
 
@@ -194,7 +209,9 @@ Duration Liveness::limit(const Verdict& verdict) const {
 
 void Liveness::judge(Suspicion suspicion, PeerState state, Duration lasted) {
   const Verdict* verdict = verdict_on(suspicion, state);
-  if (verdict_ == Status::ok && verdict != nullptr && lasted >= limit(*verdict)) verdict_ = verdict->status;
+  if (verdict_ != Status::ok || verdict == nullptr || lasted < limit(*verdict)) return;
+  const bool waits = verdict->in_outage == InOutage::waits && outage_ != nullptr && outage_->present();
+  if (!waits) verdict_ = verdict->status;
 }
 
 Suspicion Liveness::suspicion_of_errors() const {
@@ -205,7 +222,7 @@ Status Liveness::check(Time now) {
   if (verdict_ != Status::ok) return verdict_;
   count_idle(now);
   if (!expecting_) return Status::ok;
-  if (outage() && now - last_error_ <= kErrorGapMax)
+  if (errors_repeat() && now - last_error_ <= kErrorGapMax)
     judge(suspicion_of_errors(), state_at_error(), now - first_error_);
   judge(Suspicion::silent, PeerState::any, idle_);
   judge(Suspicion::stuck, PeerState::any, engine_idle_);
@@ -222,8 +239,9 @@ Time Liveness::deadline() const {
     const bool now = probe_active_ || refused();
     next = std::min(next, std::max(now ? Time{} : at_idle(before_probe()), probe_at_));
   }
-  if (outage()) {
-    const Time verdict = first_error_ + limit(*verdict_on(suspicion_of_errors(), state_at_error()));
+  const Verdict* const row = errors_repeat() ? verdict_on(suspicion_of_errors(), state_at_error()) : nullptr;
+  if (row != nullptr) {
+    const Time verdict = first_error_ + limit(*row);
     if (verdict > counted_until_ && verdict <= last_error_ + kErrorGapMax) next = std::min(next, verdict);
   }
   return next;

@@ -12,12 +12,15 @@
 // share. So a host that was suspended does not suspect its peers because of its own absence. On crowded
 // nodes, a peer that waits for a processor gets more time. The ages of ICMP errors do not contain the
 // uncounted part of the delay either, because during that time this side could not read the peer's answers.
+//
+// Silence does not count during an outage either (base/outage.h). kVerdicts says which suspicions wait then.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
 #include <utility>
 
+#include "base/outage.h"
 #include "base/status.h"
 #include "base/units.h"
 #include "link/process_probe.h"
@@ -42,9 +45,17 @@ enum class PeerState : std::uint8_t {
   corroborated,
 };
 
+/// What becomes of a suspicion during an outage.
+enum class InOutage : std::uint8_t {
+  waits,  ///< its clock stands still, and errors that caused it are forgotten
+  /// Its clock goes on: a host that says that a process has ended shows that this host can be reached.
+  goes_on,
+};
+
 struct Verdict {
   Suspicion suspicion;
   PeerState state;
+  InOutage in_outage;
   Status status;
   /// How long the suspicion must last. For port_closed and host_unreachable, this time begins with the first
   /// error.
@@ -63,20 +74,22 @@ inline constexpr Duration kEndedTolerated = 500ms;
 /// The first row with the suspicion and the state of the peer decides. If there is no such row, the session
 /// goes on.
 inline constexpr Verdict kVerdicts[] = {
-    {Suspicion::silent, PeerState::any, Status::unreachable, kPeerTimeout},
-    {Suspicion::stuck, PeerState::any, Status::stuck, kStuckTimeout},
+    {Suspicion::silent, PeerState::any, InOutage::waits, Status::unreachable, kPeerTimeout},
+    {Suspicion::stuck, PeerState::any, InOutage::waits, Status::stuck, kStuckTimeout},
     // The peer may be starting.
-    {Suspicion::port_closed, PeerState::unmet, Status::refused, kStartingTolerated},
+    {Suspicion::port_closed, PeerState::unmet, InOutage::goes_on, Status::refused, kStartingTolerated},
     // The error may be forged. A live process answers a keep-alive within this time.
-    {Suspicion::port_closed, PeerState::met, Status::ended, kRefusedTolerated},
-    // An unreachable host is a soft error (RFC 1122 4.2.3.9).
-    {Suspicion::host_unreachable, PeerState::any, Status::unreachable, kUnreachableTolerated},
+    {Suspicion::port_closed, PeerState::met, InOutage::goes_on, Status::ended, kRefusedTolerated},
+    // An unreachable host is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes it, too. So there
+    // is no row for a met peer, whose silence decides. The address of an unmet peer may be wrong.
+    {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
+     kUnreachableTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // such questions.
-    {Suspicion::kernel_refuses, PeerState::corroborated, Status::ended, Duration{0}},
+    {Suspicion::kernel_refuses, PeerState::corroborated, InOutage::goes_on, Status::ended, Duration{0}},
     // A firewall may refuse the connection while the peer is silent for a moment. So the session ends only
     // if, for this time, no frame of the peer has arrived and its kernel has accepted no connection.
-    {Suspicion::kernel_refuses, PeerState::met, Status::ended, kEndedTolerated},
+    {Suspicion::kernel_refuses, PeerState::met, InOutage::goes_on, Status::ended, kEndedTolerated},
 };
 
 /// Grounds for a suspicion, one bit each. Evidence ends a set of them.
@@ -140,8 +153,10 @@ class Liveness {
   /// Says which kernels this side asks. If it has a key, it asks only the kernels of met peers: a silent
   /// unmet peer most probably has another key, and an open port must not keep its session alive.
   enum class Probes : std::uint8_t { none, of_met, of_all };
-  explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, Probes probes = Probes::none)
-      : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probes_(probes) {}
+  /// `outage` must outlive the object. If it is null, silence always counts.
+  explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, Probes probes = Probes::none,
+                    const Outage* outage = nullptr)
+      : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probes_(probes), outage_(outage) {}
 
   /// Called for each frame of our session with a valid sequence or acknowledgement. `by_ethertype`: the frame
   /// arrived over an EtherType path.
@@ -177,7 +192,15 @@ class Liveness {
 
   /// Returns the time of the last sign of life over any path, or Time{} if there was none.
   Time heard_at() const { return heard_at_; }
+  /// Returns when the peer or its kernel last showed that frames pass between the two nodes.
+  Time reached_at() const { return std::max(heard_at_, vouched_at_); }
+  bool expecting() const { return expecting_; }
+  bool met() const { return met_; }
+  /// Returns how long the peer and its kernel have been silent, as far as this silence counts.
+  Duration idle_by(Time now) const;
+  Time keep_alive_sent() const { return keep_alive_sent_; }
   /// Returns for how long the peer has owed something, and neither its engine nor its responder has answered.
+  /// Outages are included.
   Duration silent_for() const { return reported_silence_; }
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }
@@ -188,7 +211,7 @@ class Liveness {
 
   static constexpr Duration kRetryAfter = 20ms;
   static constexpr Duration kWorthALine = 10s;
-  /// If two errors are further apart than this, they belong to different outages. Kernels send one error per
+  /// If two errors are further apart than this, they have different causes. Kernels send one error per
   /// second.
   static constexpr Duration kErrorGapMax = 2500ms;
 
@@ -210,15 +233,15 @@ class Liveness {
   /// The silence after which this side first asks the peer's kernel. It is so short that an answer can arrive
   /// within the peer timeout.
   Duration before_probe() const { return std::min(kIdleBeforeProbe, peer_timeout_ / 2); }
-  Duration idle_by(Time now) const;
+  Duration elapsed_by(Time now) const;
   void count_idle(Time now);
   void apply(const Refutation& refutation, Time now, Time asked);
   void judge(Suspicion suspicion, PeerState state, Duration lasted);
   Duration limit(const Verdict& verdict) const;
   Suspicion suspicion_of_errors() const;
   PeerState state_at_error() const { return known_at_error_ ? PeerState::met : PeerState::unmet; }
-  /// Returns true if the present outage has caused at least two errors.
-  bool outage() const { return error_ != Status::ok && last_error_ > first_error_; }
+  /// Returns true if at least two errors of the same trouble have arrived.
+  bool errors_repeat() const { return error_ != Status::ok && last_error_ > first_error_; }
   bool refused() const { return error_ == Status::refused; }
   bool contested() const { return contested_since_ != kNever; }
   void note_error(Time now, Status error, bool known);
@@ -233,11 +256,13 @@ class Liveness {
   const Duration peer_timeout_;
   const Duration stuck_timeout_;
   Probes probes_;
+  const Outage* const outage_;
   bool expecting_ = false;
   bool met_ = false;
   Status verdict_ = Status::ok;
 
   Time heard_at_{};
+  Time vouched_at_{};  ///< when the peer's kernel last said that the process exists
   Time counted_until_{};
   Duration idle_{};  ///< how long the process and its kernel have been silent
   Duration engine_idle_{};

@@ -18,7 +18,7 @@ bool AdmissionControl::admits(Time now, const SocketAddress& name, std::size_t o
 }
 
 bool AdmissionControl::forgettable(Time now, const Peer& peer) const {
-  return !peers_.held(peer) && now >= peer.closed_at + settings_.peer_timeout &&
+  return !peers_.held(peer) && now >= peer.closed_at + settings_.forget_after() &&
          !peers_.in_address_vector(peer.name()) && !messenger_.references(peer.channel);
 }
 

@@ -2,6 +2,7 @@
 // other fields keep the values below, except in tests.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,12 +29,16 @@ struct EngineSettings : protocol::MessengerSettings {
       256 << 20;  ///< the limit on memory for all unknown sources together, without their unexpected messages
   std::uint16_t flow_window = kFlowWindow;      ///< the largest number of frames in flight in one flow
   Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
-  Duration peer_timeout = 5s;                   ///< a peer that is silent for this time is dead
+  Duration peer_timeout = 20s;  ///< a peer that is silent for this time, while others are heard, is dead
+  Duration outage = 120s;       ///< the longest time in which the silence of all peers does not count
   Duration stuck_timeout{
       0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never
-  bool end_abandoned = false;  ///< receives from any sender end when every known peer is lost
+  bool end_abandoned = true;  ///< receives from any sender end when every known peer is lost
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
   bool fast_lane = true;
+  /// Returns how long this endpoint keeps a session that it has only named to a caller, and an unknown source
+  /// whose session is over.
+  Duration forget_after() const { return std::min<Duration>(peer_timeout, 5s); }
   /// When an endpoint closes, it waits at most this long until its messages have left and are acknowledged.
   Duration linger = 2s;
 };

@@ -6,6 +6,7 @@
 
 #include "base/address.h"
 #include "base/environment.h"
+#include "base/outage.h"
 #include "carrier/registered_memory.h"
 #include "protocol/messenger.h"
 #include "transport/admission_control.h"
@@ -30,6 +31,7 @@ struct TransportContext {
   PeerReach& reach;
   PackingPolicy& packing;
   carrier::RegisteredMemory& memory;  ///< of the endpoint's domain
+  Outage& outage;                     ///< the network transport says when there is one
 };
 
 }  // namespace cluster::transport

@@ -24,6 +24,13 @@ inline SocketAddress name_of(std::uint8_t node) {
   return SocketAddress::v4(ip, 5000);
 }
 
+/// Peers that are silent are given up soon.
+inline reliability::FlowSettings pair_settings() {
+  reliability::FlowSettings settings;
+  settings.peer_timeout = 5s;
+  return settings;
+}
+
 /// Bytes that tell where they belong.
 inline std::vector<std::byte> pattern(std::uint64_t from, std::size_t length) {
   std::vector<std::byte> bytes(length);
@@ -52,7 +59,7 @@ struct Delivery {
 class FlowEnd {
  public:
   FlowEnd(FakeNetwork& network, std::uint8_t node, std::uint8_t peer_node,
-          const reliability::FlowSettings& flow_settings = {}, std::uint64_t epoch = 1)
+          const reliability::FlowSettings& flow_settings = pair_settings(), std::uint64_t epoch = 1)
       : settings(flow_settings),
         node_(node),
         peer_(peer_node),
@@ -279,7 +286,7 @@ class FlowEnd {
 
 class FlowPair {
  public:
-  explicit FlowPair(std::uint64_t seed, const reliability::FlowSettings& settings = {})
+  explicit FlowPair(std::uint64_t seed, const reliability::FlowSettings& settings = pair_settings())
       : network(clock, seed), a(network, 1, 2, settings), b(network, 2, 1, settings) {}
 
   /// Moves to the next event, at most to `limit`; false if there is none before it.

@@ -25,6 +25,9 @@ inline constexpr std::size_t kFlowsMax = 4;
 inline transport::EngineSettings node_settings() {
   transport::EngineSettings settings;
   settings.flows_max = kFlowsMax;
+  settings.peer_timeout = 5s;
+  settings.outage = 0s;  // most tests have one peer, whose silence would be an outage
+  settings.end_abandoned = false;
   settings.linger = 0s;  // the clock stands still while an engine closes
   return settings;
 }

@@ -164,7 +164,7 @@ class WireDocument(unittest.TestCase):
                 ("multipath/rtt_estimator.h", "kRtoMin = 200us", "kRtoMin = 201us"),
                 ("multipath/rtt_estimator.h", "kOutlierFactor = 8;", "kOutlierFactor = 8; static constexpr int kAnother = 3;"),
                 ("protocol/pull_budget.h", "kBudgetMin = 3 * kPieceMin", "kBudgetMin = 2 * kPieceMin"),
-                ("provider/options.def", 'peer_timeout, duration, "ms", "5000"', 'peer_timeout, duration, "ms", "9000"')):
+                ("provider/options.def", 'peer_timeout, duration, "ms", "20000"', 'peer_timeout, duration, "ms", "9000"')):
             self.assertTrue(self.noticed(SOURCE + path, old, new), f"{path}: {new}")
 
     def test_changes_of_the_document_are_noticed(self):

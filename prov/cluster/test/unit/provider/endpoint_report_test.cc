@@ -31,7 +31,7 @@ TEST(EndpointReport, EveryOptionHasTheOriginOfItsValue) {
   for (const Record& record : report) found.emplace(record["option"], record);
   EXPECT_EQ(found.at("FI_CLUSTER_NET_EAGER")["value"], "4000");
   EXPECT_EQ(found.at("FI_CLUSTER_NET_EAGER")["from"], "environment");
-  EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["value"], "5000");
+  EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["value"], "20000");
   EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["unit"], "ms");
   EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["from"], "default") << "an empty value counts as unset";
   EXPECT_EQ(found.at("FI_CLUSTER_SHM_EAGER")["from"], "default") << "a refused value is not in force";

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <set>
+#include <utility>
 
 namespace cluster::provider {
 namespace {
@@ -37,6 +38,8 @@ TEST(Options, DefaultsAreThoseOfTheSettings) {
   EXPECT_EQ(table.shm_eager_max, own.shm_eager_max);
   EXPECT_EQ(table.net_eager_max, own.net_eager_max);
   EXPECT_EQ(table.peer_timeout, own.peer_timeout);
+  EXPECT_EQ(table.outage, own.outage);
+  EXPECT_EQ(table.end_abandoned, own.end_abandoned);
   EXPECT_EQ(Options().packet_settings().rings, os::PacketSettings{}.rings);
   EXPECT_EQ(Options().packet_settings().qdisc_bypass, os::PacketSettings{}.qdisc_bypass);
 }
@@ -59,6 +62,7 @@ TEST(Options, ValuesTakeEffect) {
                            {"shm_eager", "256k"},
                            {"net_eager", "4000"},
                            {"peer_timeout", "500"},
+                           {"outage", "0"},
                            {"link", "UDP"},
                            {"iface", "eth7"},
                            {"ethertype", "yes"},
@@ -72,6 +76,7 @@ TEST(Options, ValuesTakeEffect) {
   EXPECT_EQ(settings.shm_eager_max, 256u * 1024);
   EXPECT_EQ(settings.net_eager_max, 4000u);
   EXPECT_EQ(settings.peer_timeout, Duration(500ms));
+  EXPECT_EQ(settings.outage, Duration(0s));
   EXPECT_EQ(options.text(Options::Name::link), "udp");
   EXPECT_EQ(options.text(Options::Name::iface), "eth7");
   EXPECT_EQ(options.packet_settings().ethertype, true);

@@ -23,7 +23,7 @@ struct EthertypePair : FlowPair {
     };
   }
   static reliability::FlowSettings with_ethertype(bool has_one) {
-    reliability::FlowSettings settings;
+    reliability::FlowSettings settings = pair_settings();
     settings.ethertype = has_one;
     return settings;
   }

@@ -65,7 +65,56 @@ TEST_P(LivenessVerdicts, ASuspicionThatLastsAsLongAsTheRowSaysEndsTheSession) {
   }
 }
 
+/// Half a minute of the outage comes before the suspicion, and the rest after it has begun.
+TEST_P(LivenessVerdicts, InAnOutageASuspicionWaitsOrGoesOnAsTheRowSays) {
+  const Verdict& row = GetParam();
+  for (const PeerState state : states_of(row.state)) {
+    Outage outage;
+    Liveness liveness(kTimeout, kStuck, Liveness::Probes::of_all, &outage);
+    outage.begin(at(-30s));
+    begin(liveness, state);
+    Duration time = 0s;
+    for (; time < 1min && liveness.check(at(time)) == Status::ok; time += kStep) {
+      if (time == 30s) outage.end(at(time));
+      say(liveness, row.suspicion, state, at(time));
+    }
+    EXPECT_EQ(liveness.check(at(time)), row.status);
+    const Duration waited = row.in_outage == InOutage::waits ? 30s : 0s;
+    EXPECT_GE(time, waited + limit_of(row));
+    EXPECT_LE(time, waited + limit_of(row) + 2 * kStep);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Rows, LivenessVerdicts, ::testing::ValuesIn(kVerdicts));
+
+TEST(Liveness, TheSilenceFromBeforeAnOutageStands) {
+  Outage outage;
+  Liveness liveness(5s, 0s, Liveness::Probes::none, &outage);
+  liveness.set_expecting(at(0s), true);
+  for (Duration time = 0s; time < 3min; time += kStep) {
+    if (time == 2s) outage.begin(at(time));
+    if (time == 2min) outage.end(at(time));
+    if (liveness.check(at(time)) == Status::ok) continue;
+    EXPECT_GE(time, 2min + 3s);
+    EXPECT_LE(time, 2min + 3s + 2 * kStep);
+    EXPECT_GE(liveness.silent_for(), 2min) << "what the log reports";
+    return;
+  }
+  ADD_FAILURE() << "never";
+}
+
+/// The switch of a met peer may be restarting: silence decides.
+TEST(Liveness, AHostThatIsUnreachableForAMomentIsNotLostIfItHasAnswered) {
+  Liveness liveness(5s);
+  liveness.on_met(false);
+  liveness.set_expecting(at(0s), true);
+  for (Duration time = 0s; time < 4900ms; time += 100ms) {
+    liveness.on_path_error(at(time), Status::unreachable, true);
+    ASSERT_EQ(liveness.check(at(time)), Status::ok) << time.count();
+  }
+  liveness.on_sign_of_life(at(4900ms), false);
+  EXPECT_EQ(liveness.check(at(9s)), Status::ok);
+}
 
 /// Of what is done to a peer that owes nothing only what is left when it owes again can be seen.
 void show(Liveness& liveness, Evidence evidence, Time now) {

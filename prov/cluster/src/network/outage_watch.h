@@ -1,0 +1,88 @@
+// Decides whether this node or the network is cut off (docs/protocol.md 2.5). A switch that reboots silences
+// all peers at once. This is no reason to end a session, so the clocks of the sessions stand still (Outage).
+//
+// While a member owes an answer and is silent, the caller reviews all members at short intervals. In each
+// review it tells the watch which peers are silent and which were heard. Peers of one node count once. Only
+// members count: an unknown source that falls silent must not cause an outage, and an unknown source that
+// answers must not end one.
+//
+// Nobody can prolong an outage beyond the limit FI_CLUSTER_OUTAGE. A later outage has the limit less the time
+// of the earlier ones, and gets back the time in which the network worked. If the limit has passed, silence
+// counts until a peer is heard.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <unordered_map>
+
+#include "base/address.h"
+#include "base/outage.h"
+#include "base/units.h"
+#include "reliability/liveness.h"
+
+namespace cluster::network {
+
+class OutageWatch {
+ public:
+  /// `limit`: the longest outage; 0 means that there are no outages. `outage` must outlive the watch.
+  OutageWatch(Outage& outage, Duration limit, Duration peer_timeout)
+      : outage_(outage), limit_(limit), silent_after_(std::min<Duration>(kSilentAfter, peer_timeout / 4)) {}
+
+  /// Returns true if reviews are necessary because of this peer.
+  bool suspicious(Time now, const reliability::Liveness& liveness) const {
+    return limit_ != Duration{} && liveness.expecting() && liveness.idle_by(now) >= silent_after_ / 2;
+  }
+
+  /// Begins a review. note() follows for each member that has answered in its present session.
+  void begin_review() {
+    nodes_.clear();
+    members_ = 0;
+  }
+  void note(Time now, const SocketAddress& name, const reliability::Liveness& liveness);
+  /// Returns true if the caller should ask this member for a sign of life. The member owes nothing, so nothing
+  /// else shows whether it can be reached.
+  bool wants_witness(Time now, const reliability::Liveness& liveness) const;
+
+  enum class News : std::uint8_t {
+    none,
+    begins,
+    heard,  ///< the outage goes on, but a peer was heard, or a carrier is back
+    ends,   ///< peers are heard again, or no peer is left
+    limit,  ///< the outage has lasted too long: from now on the silence counts
+  };
+  /// Ends the review. `suspected`: suspicious() was true for a peer. `carrier`: at least one interface of this
+  /// endpoint has a carrier.
+  News finish_review(Time now, bool suspected, bool carrier);
+
+  std::size_t silent_nodes() const { return silent_; }
+  Duration review_interval() const { return std::min<Duration>(kReviewInterval, silent_after_ / 4); }
+
+  static constexpr std::size_t kWitnesses = 4;  ///< the most members that one review asks
+
+ private:
+  bool begins(Time now, bool carrier);
+
+  static constexpr Duration kSilentAfter = 2s;
+  static constexpr Duration kReviewInterval = 100ms;
+  /// In an outage, at least this many nodes are silent for each node that is heard. Such a node may be a
+  /// virtual machine on this host.
+  static constexpr std::size_t kSilentPerHeard = 8;
+
+  Outage& outage_;
+  const Duration limit_;
+  const Duration silent_after_;
+  struct Node {
+    bool silent = false;
+    bool heard = false;
+  };
+  std::unordered_map<SocketAddress, Node, SocketAddressHash> nodes_;
+  std::size_t members_ = 0;  ///< members in this review
+  std::size_t silent_ = 0;   ///< nodes that were silent in the last review
+  std::size_t heard_ = 0;
+  bool carrier_ = true;     ///< in the last review
+  bool exhausted_ = false;  ///< the limit has passed, and no peer was heard since
+  Duration used_{};         ///< the time of outages before `used_until_`, less the time without an outage
+  Time used_until_{};
+};
+
+}  // namespace cluster::network
