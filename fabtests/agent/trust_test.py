@@ -22,6 +22,7 @@ except interpreter.AgentError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
+from cluster_lib import ranks  # noqa: E402
 from clusterd_lib import checked, operations, query, reports, roles, survey, view  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 from clusterd_lib.measure import accounting, endpoints  # noqa: E402
@@ -137,9 +138,9 @@ class Processes(unittest.TestCase):
         self.assertEqual(look(2 * accounting.KEEP_SECONDS + 1, 2), {"42": 0, "": 10})
 
     def test_the_user_of_a_process(self):
-        self.assertEqual(accounting.owner_of(os.getpid()), os.getuid())
-        self.assertIsNone(accounting.owner_of(0))
-        self.assertIs(endpoints.Endpoints("", None).accounting._owner_of, accounting.owner_of)  # pylint: disable=protected-access
+        self.assertEqual(ranks.owner_of(os.getpid()), os.getuid())
+        self.assertIsNone(ranks.owner_of(0))
+        self.assertIs(endpoints.Endpoints("", None).accounting._owner_of, ranks.owner_of)  # pylint: disable=protected-access
 
 
 @contextlib.contextmanager

@@ -12,9 +12,11 @@ import json
 import shutil
 import time
 
+from cluster_lib.ranks import job_of, owner_of
+
 from .. import checked
 from ..errors import AgentError
-from .accounting import Accounting, job_of, owner_of
+from .accounting import Accounting
 
 SECONDS_MAX = 10
 BYTES_MAX = 4 << 20

@@ -1,0 +1,132 @@
+"""Options of cluster-why."""
+import argparse
+import json
+import os
+import shutil
+import sys
+
+from cluster_lib import build
+from clusterd_lib.errors import AgentError
+
+from . import collect, graph, here, jobs, report, sentence
+
+_EPILOG = """\
+JOB is the job's name (what its launcher or queue calls it: SLURM_JOB_ID, the number of the queue of cluster-page, PMIX_NAMESPACE),
+or the number of a process on this node: one of the job, its launcher, or what has started the launcher. Without JOB, the only one.
+
+examples:
+  cluster-why 4711                    the job whose mpirun is process 4711
+  cluster-why --list                  the jobs that are running
+  cluster-why --nodes node1,node2     without agents, by ssh, on these nodes
+
+The command asks the agents (clusterd) if one is running on this node, else all nodes by ssh. On virtual nodes:
+vcluster exec node1 cluster-why"""
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+
+
+def _parser():
+    parser = _Parser(prog="cluster-why", description="Why a job makes no progress: names the rank, node or launcher for which the others wait.",
+                     epilog=_EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--version", action="version", version=f"%(prog)s {build.version()}")
+    add("job", metavar="JOB", nargs="?", help="name of the job, or number of a process")
+    add("--list", action="store_true", help="show the jobs, and explain none")
+    add("--all", action="store_true", help="show every wait, not only those that show the cause")
+    add("--json", action="store_true", help="causes, ranks and waits, for programs")
+    add("--nodes", metavar="NODES", default="", help="ask these nodes by the remote shell, such as node1,node2")
+    add("--remote", metavar="COMMAND", default="", help="remote shell in place of ssh, called as COMMAND NODE PROGRAM...")
+    add("--cluster-info", metavar="PROGRAM", default="", help="cluster-info to use on all nodes (default: the installed one)")
+    add("--here", action="store_true", help="print the report about this node for another cluster-why")
+    return parser
+
+
+def _program(wish):
+    built = "" if build.installed or build.missing(["cluster-info"]) else build.path("cluster-info")
+    found = shutil.which(wish) if wish else built or shutil.which("cluster-info")
+    if not found:
+        raise here.NoReport(f"{wish} is no program" if wish else f"cluster-info is {build.advice('cluster-info')}" if not build.installed
+                            else "cluster-info is not installed")
+    return found
+
+
+def _collect(options):
+    """Through the agents, unless the user names nodes or a remote shell."""
+    trouble = None
+    if not options.nodes and not options.remote:
+        try:
+            found = collect.by_agents()
+            if any(node.processes for node in found.nodes):
+                return found
+        except AgentError as error:
+            trouble = error
+    program = _program(options.cluster_info)
+    command = [*collect.this_command(), "--here", "--cluster-info", program]
+    found = collect.ByShell(options.remote or collect.default_remote(), command, program).collect([name for name in options.nodes.split(",") if name])
+    if trouble and any(node.trouble for node in found.nodes):
+        print(f"cluster-why: {trouble}", file=sys.stderr)
+    return found
+
+
+def _value(wanted, found, made):
+    """The answer for programs."""
+    text = sentence.Text(made)
+    def wait(one):
+        return {"from": one.source, "to": one.target if one.target >= 0 else None, "operation": report.write(one.operation), "text": text.wait(one)}
+    return {"job": wanted.names, "ranks": [{"number": number, "state": state, **report.write(made.processes[number])}
+                                           for number, state in enumerate(made.states)],
+            "waits": [wait(one) for one in made.waits],
+            "causes": [{"kind": cause.kind, "text": text.sentence(cause), "ranks": cause.ranks, "waiting": cause.waiting,
+                        "longest_s": cause.longest_s, "waits": [wait(one) for one in cause.waits]} for cause in found]}
+
+
+def explain(collected, name, local=None):
+    """The job, its graph and the causes; jobs.NoJob if there is no such job."""
+    processes = [process for node in collected.nodes for process in node.processes]
+    wanted = jobs.find(jobs.group(processes), name, collected.local if local is None else local)
+    made = graph.Graph(wanted.processes, collected.nodes)
+    return wanted, made, graph.causes(made, collected.span_s)
+
+
+def _unanswered(nodes):
+    return [f"{node.name} was not asked: {node.trouble}" for node in nodes if node.trouble and not node.down]
+
+
+def _run(options):
+    if options.here:
+        print(collect.report_text(_program(options.cluster_info)))
+        return 0
+    collected = _collect(options)
+    if options.list:
+        found = jobs.group([process for node in collected.nodes for process in node.processes])
+        print("\n".join(map(jobs.describe, found)) or "no jobs")
+        return 0
+    wanted, made, found = explain(collected, options.job)
+    if options.json:
+        print(json.dumps(_value(wanted, found, made), indent=1))
+        return 0
+    lines = sentence.answer(made, found)
+    if options.all:
+        text = sentence.Text(made)
+        lines += ["", *(text.wait(one) for one in sorted(made.waits, key=lambda one: -one.operation.age_s))]
+    named = {cause.node.name for cause in found if cause.node}
+    lines += _unanswered([node for node in collected.nodes if node.name not in named])
+    print("\n".join(lines))
+    return 0
+
+
+def main(arguments):
+    options = _parser().parse_args(arguments)
+    try:
+        return _run(options)
+    except (here.NoReport, jobs.NoJob, build.BuildError) as error:
+        print(f"cluster-why: {error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
