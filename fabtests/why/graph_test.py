@@ -17,7 +17,7 @@ class Culprits(unittest.TestCase):
         return [cause.kind for cause in explained(processes, **more)[1]]
 
     def test_a_stopped_rank_among_sixteen(self):
-        stopped = process(7, state="T", stop_signal=19, trouble="it does not answer: is the process stopped?")
+        stopped = process(7, state="T", stop_signal=19, trouble="it does not answer: the process is stopped")
         said = lines(ring(7, away=stopped))
         self.assertEqual(said[0], "Rank 7 on node2 has made no call for 41 s: stopped by SIGSTOP; 15 ranks wait for it.")
         self.assertEqual(said[1], "To continue: on node2: kill -CONT 1007")

@@ -10,7 +10,7 @@ import subprocess
 
 from cluster_lib import ranks
 
-from .report import Connection, Launcher, Message, Operation, Peer, Process, host_of
+from .report import Connection, Launcher, Malformed, Message, Operation, Peer, Process, host_of, read, write
 
 SECONDS_MAX = 15
 OPERATIONS_MAX, MESSAGES_MAX, PEERS_MAX = 64, 16, 256  # of a process; the oldest operations stay
@@ -42,7 +42,7 @@ def describe(text):
     """The processes in the JSON of cluster-info, and ranks without endpoint beside them."""
     try:
         reported = json.loads(text)["processes"]
-        found = [_process(entry) for entry in reported if entry["pid"] != 0]
+        found = [_checked(entry) for entry in reported if entry["pid"] != 0]
     except (ValueError, KeyError, TypeError) as error:
         raise NoReport(f"cluster-info: its answer is malformed: {error}") from error
     return found + _without_endpoint(found)
@@ -92,6 +92,14 @@ def _peers(endpoints, named):
         if one.address in named or one.lost or one.unread or owes:
             found.append(one)
     return sorted(found, key=lambda one: (one.address not in named, not one.lost))[:PEERS_MAX]
+
+
+def _checked(entry):
+    """Any user can start a process that reports anything. Such a report hides no other process."""
+    try:
+        return read(Process, write(_process(entry)))
+    except (ValueError, KeyError, TypeError, AttributeError, Malformed):
+        return Process(**_kernel(entry["pid"]), trouble="its report is malformed")
 
 
 def _process(entry):
