@@ -45,12 +45,13 @@ def _parser():
 
 
 def _program(wish):
-    built = "" if build.installed or build.missing(["cluster-info"]) else build.path("cluster-info")
-    found = shutil.which(wish) if wish else built or shutil.which("cluster-info")
-    if not found:
-        raise here.NoReport(f"{wish} is no program" if wish else f"cluster-info is {build.advice('cluster-info')}" if not build.installed
-                            else "cluster-info is not installed")
-    return found
+    own = os.path.join(build.DEFAULT, "bin", "cluster-info") if build.installed else build.path("cluster-info")
+    found = shutil.which(wish) if wish else shutil.which(own) or shutil.which("cluster-info")
+    if found:
+        return found
+    if wish:
+        raise here.NoReport(f"{wish} is no program")
+    raise here.NoReport("cluster-info is not installed" if build.installed else f"cluster-info is {build.advice('cluster-info')}")
 
 
 def _collect(options):

@@ -120,4 +120,4 @@ def report_text(program):
 
 
 def this_command():
-    return [sys.executable, "-B", os.path.realpath(sys.argv[0])]
+    return [os.path.realpath(sys.argv[0])]
