@@ -45,6 +45,10 @@ class Culprits(unittest.TestCase):
         self.assertIn("41 s: it sleeps in the kernel (hrtimer_nanosleep); 15 ranks", said[0])
         self.assertNotIn("deadlock", " ".join(said).lower(), "a rank that makes no call waits for nobody")
 
+    def test_a_rank_that_waits_for_any_other_waits_for_the_one_that_sleeps(self):
+        said = lines([process(0, receive(None, 9.0), size=3), process(1, receive(0, 8.0), size=3), process(2, size=3, no_call_s=9.0)])
+        self.assertIn("Rank 2 on node1 has made no call for 9.0 s: it computes; 2 ranks wait for it, the longest for 9.0 s.", said[0])
+
     def test_a_missing_receive(self):
         """Rank 3 goes to a barrier without the receive; the others are in the barrier, or wait for it."""
         ranks = [process(0, send(3, 12.0), size=4), *(process(rank, receive(0, 11.0, tag=9, bytes=0), size=4) for rank in (1, 2, 3))]

@@ -71,10 +71,11 @@ class Reports(unittest.TestCase):
 
     def test_a_process_that_reports_nonsense_hides_no_other(self):
         own = {"pid": os.getpid(), "command": "x", "endpoints": [{"endpoint": {"endpoint": "a", "no_call_ns": 3_000_000_000}}]}
-        wrong = {**own, "endpoints": [{"endpoint": {"endpoint": "b"}, "operations": [{"operation": "send", "peer": 5}]}]}
-        found = here.describe(json.dumps({"processes": [own, wrong]}))[:2]
+        without, text = ({**own, "endpoints": [{"endpoint": {"endpoint": "b"}, "operations": [operation]}]} for operation in (
+            {"operation": "send", "peer": 5}, {"operation": "send", "peer": "a", "waits_for": "x", "bytes": "8", "done_bytes": 0}))
+        found = here.describe(json.dumps({"processes": [own, without, text]}))[:3]
         self.assertEqual([(each.addresses, each.trouble, each.no_call_s) for each in found],
-                         [(["a"], "", 3.0), ([], "its report is malformed", 0.0)])
+                         [(["a"], "", 3.0), *[([], "its report is malformed", 0.0)] * 2])
         for text in ("", "[]", "{}", '{"processes": [{}]}'):
             with self.assertRaises(here.NoReport):
                 here.describe(text)

@@ -122,7 +122,9 @@ def _run(options):
 def main(arguments):
     options = _parser().parse_args(arguments)
     try:
-        return _run(options)
+        status = _run(options)
+        sys.stdout.flush()
+        return status
     except (here.NoReport, jobs.NoJob, build.BuildError) as error:
         print(f"cluster-why: {error}", file=sys.stderr)
         return 1
