@@ -30,6 +30,8 @@ class Culprits(unittest.TestCase):
         ranks = ring(7, away=stopped)
         ranks[6] = ranks[6]._replace(peers=[Peer(address(7), "packet", silent_s=12.0)])
         self.assertTrue(lines(ranks)[0].startswith("Rank 7 on node2 has made no call for 12 s: stopped by SIGTSTP; 15 ranks"))
+        ranks[6] = ranks[6]._replace(peers=[Peer(address(7), "packet")])
+        self.assertIn("for 41 s: stopped by SIGTSTP", lines(ranks)[0], "a peer that has never heard of it knows nothing")
 
     def test_a_rank_under_a_debugger(self):
         said = lines(ring(7, away=process(7, state="t", tracer=99)))

@@ -49,10 +49,8 @@ class Job:
         self.process.stdout.close()
 
 
-class Jobs(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.cluster = virtual_nodes.shared(2)
+class StuckJobs(unittest.TestCase):
+    """`cluster` is that of the class."""
 
     def start(self, how):
         job = Job(self.cluster, how)
@@ -78,6 +76,12 @@ class Jobs(unittest.TestCase):
             time.sleep(0.5)
         self.fail(f"not within {SECONDS_MAX} s: {pattern}\n{said}")
         return None
+
+
+class Jobs(StuckJobs):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = virtual_nodes.shared(2)
 
     def test_a_stopped_rank(self):
         job = self.start("forever")
@@ -111,6 +115,25 @@ class Jobs(unittest.TestCase):
     def test_locks_of_two_windows(self):
         job = self.start("windows")
         self.until(r"^Rank 0 on node1 and rank 3 on node2 have open windows and make calls, but get no message", str(job.processes[2]), node=2)
+
+
+class Cuts(StuckJobs):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = virtual_nodes.make(2, "--rails", "2", "--agents", "--no-page", suffix="-cuts")
+
+    def cut(self, port):
+        self.cluster.run("switch", "ip", "link", "set", port, "down")
+        self.addCleanup(self.cluster.run, "switch", "ip", "link", "set", port, "up")
+
+    def test_the_rail_of_the_launcher_then_the_whole_node(self):
+        """The provider and the agents go on over the other rail."""
+        self.start("finalize")
+        self.cut("n2r0")
+        self.until(r"^All 4 ranks can wait for the launcher: nothing answers what (orted|mpirun) \(process \d+\) on node\d sends over TCP from "
+                   r"[\d.:]+ to [\d.:]+ \(\d+ retransmissions\): is this rail cut\?\n")
+        self.cut("n2r1")
+        self.until(r"^Node2 has been down for [\d.]+ s \(no answer to probes\): ranks 2-3 ran there")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 // stuck_ranks: jobs that make no progress, for cluster-why. Each rank prints its number and its process first. The argument
 // says what happens then:
 //   forever   all ranks reduce again and again: the test stops one of them
+//   finalize  all ranks reduce for some seconds, then go to MPI_Finalize: the test cuts the launcher's rail meanwhile
 //   receive   rank 0 sends a message to the last rank, which posts no receive for it; all ranks go to a barrier
 //   sleep     the last rank sleeps, all others are in a barrier
 //   windows   the first and the last rank have locked one window each, and wait for the lock of the other one
@@ -12,6 +13,15 @@
 enum { kLarge = 1 << 20, kTag = 5, kHolder = 1 };
 
 static char large[kLarge];
+
+// Until the seconds have passed for one rank.
+static void reduce_for(double seconds) {
+  const double begun = MPI_Wtime();
+  for (int go_on = 1; go_on; usleep(1000)) {
+    const int wish = MPI_Wtime() - begun < seconds;
+    MPI_Allreduce(&wish, &go_on, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  }
+}
 
 static void lock_two_windows(int first) {
   MPI_Win windows[2];
@@ -36,8 +46,8 @@ int main(int argc, char** argv) {
   MPI_Barrier(MPI_COMM_WORLD);
   printf("rank %d process %d\n", rank, (int)getpid());
   fflush(stdout);
-  for (int sum; strcmp(how, "forever") == 0; usleep(1000))
-    MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  if (strcmp(how, "forever") == 0) reduce_for(1e9);
+  if (strcmp(how, "finalize") == 0) reduce_for(3);
   if (strcmp(how, "receive") == 0 && rank == 0)
     MPI_Send(large, kLarge, MPI_BYTE, size - 1, kTag, MPI_COMM_WORLD);
   if (strcmp(how, "sleep") == 0 && last) sleep(1000);

@@ -68,7 +68,7 @@ class Graph:
         found = {}
         for process in self.processes:
             for peer in process.peers:
-                if peer.path not in ("", "none", "shm") and not process.trouble:
+                if peer.silent_s and peer.path not in ("", "none", "shm"):
                     found[peer.address] = min(peer.silent_s, found.get(peer.address, peer.silent_s))
         return found
 

@@ -33,7 +33,7 @@ class Peer(NamedTuple):
     path: str = ""
     lost: str = ""  # why
     lost_s: float = 0.0
-    silent_s: float = 0.0
+    silent_s: float = 0.0  # 0: never heard over the network
     owes: bool = False  # an acknowledgement
     unread: bool = False  # it leaves messages in its ring of shared memory
 
