@@ -87,6 +87,15 @@ class Reports(unittest.TestCase):
         found = here.describe(json.dumps({"processes": [{"pid": os.getpid(), "command": "x", "endpoints": [endpoint]}]}))[0]
         self.assertEqual(found.operations, [Operation("receive", "any", "x", 8, 0, 5, 3.0, 3)])
 
+    def test_how_long_a_process_with_several_endpoints_has_made_no_call(self):
+        """An endpoint says nothing of it while calls are made, and if there was never one."""
+        def of(*endpoints):
+            return here.describe(json.dumps({"processes": [{"pid": os.getpid(), "command": "x", "endpoints": [
+                {"endpoint": {"endpoint": "a", **({"no_call_ns": seconds * 10**9} if seconds else {})}, "peers": [
+                    {"peer": "b:1", "path": "shm"}] * peers} for seconds, peers in endpoints]}]}))[0].no_call_s
+
+        self.assertEqual((of((5, 1)), of((5, 1), (0, 1)), of((5, 1), (0, 0)), of((5, 1), (4, 1)), of((5, 0)), of((0, 0))), (5, 0, 5, 4, 5, 0))
+
     def test_a_rank_without_endpoint_is_found(self):
         environment = {"PMIX_NAMESPACE": "lonely", "OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_SIZE": "4"}
         with subprocess.Popen(["/bin/sh", "-c", "echo; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as child:

@@ -6,5 +6,6 @@ collect   asks all nodes, through their agents or by a remote shell
 jobs      which processes belong to a job
 graph     who waits for whom, and which causes that can have; it sees reports and nothing else
 sentence  the causes in words
+answer    all of that for one job
 cli       options
 """

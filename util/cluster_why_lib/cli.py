@@ -8,7 +8,7 @@ import sys
 from cluster_lib import build
 from clusterd_lib.errors import AgentError
 
-from . import collect, graph, here, jobs, report, sentence
+from . import answer, collect, here, jobs
 
 _EPILOG = """\
 JOB is the job's name (what its launcher or queue calls it: SLURM_JOB_ID, the number of the queue of cluster-page, PMIX_NAMESPACE),
@@ -72,50 +72,16 @@ def _collect(options):
     return found
 
 
-def _value(wanted, found, made):
-    """The answer for programs."""
-    text = sentence.Text(made)
-    def wait(one):
-        return {"from": one.source, "to": one.target if one.target >= 0 else None, "operation": report.write(one.operation), "text": text.wait(one)}
-    return {"job": wanted.names, "ranks": [{"number": number, "state": state, **report.write(made.processes[number])}
-                                           for number, state in enumerate(made.states)],
-            "waits": [wait(one) for one in made.waits],
-            "causes": [{"kind": cause.kind, "text": text.sentence(cause), "ranks": cause.ranks, "waiting": cause.waiting,
-                        "longest_s": cause.longest_s, "waits": [wait(one) for one in cause.waits]} for cause in found]}
-
-
-def explain(collected, name, local=None):
-    """The job, its graph and the causes; jobs.NoJob if there is no such job."""
-    processes = [process for node in collected.nodes for process in node.processes]
-    wanted = jobs.find(jobs.group(processes), name, collected.local if local is None else local)
-    made = graph.Graph(wanted.processes, collected.nodes)
-    return wanted, made, graph.causes(made, collected.span_s)
-
-
-def _unanswered(nodes):
-    return [f"{node.name} was not asked: {node.trouble}" for node in nodes if node.trouble and not node.down]
-
-
 def _run(options):
     if options.here:
         print(collect.report_text(_program(options.cluster_info)))
         return 0
     collected = _collect(options)
     if options.list:
-        found = jobs.group([process for node in collected.nodes for process in node.processes])
-        print("\n".join(map(jobs.describe, found)) or "no jobs")
+        print("\n".join(map(jobs.describe, answer.jobs_of(collected))) or "no jobs")
         return 0
-    wanted, made, found = explain(collected, options.job)
-    if options.json:
-        print(json.dumps(_value(wanted, found, made), indent=1))
-        return 0
-    lines = sentence.answer(made, found)
-    if options.all:
-        text = sentence.Text(made)
-        lines += ["", *(text.wait(one) for one in sorted(made.waits, key=lambda one: -one.operation.age_s))]
-    named = {cause.node.name for cause in found if cause.node}
-    lines += _unanswered([node for node in collected.nodes if node.name not in named])
-    print("\n".join(lines))
+    said = answer.explain(collected, options.job)
+    print(json.dumps(said.value(), indent=1) if options.json else "\n".join(said.lines(options.all)))
     return 0
 
 

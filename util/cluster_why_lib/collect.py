@@ -30,10 +30,10 @@ class Collected(NamedTuple):
     means: str  # by which they were asked
 
 
-def by_agents():
+def by_agents(ask=lambda: query.ask_locally("ranks", seconds=AGENT_SECONDS)):
     """AgentError if no agent runs here, or if it knows no such question."""
     started = time.monotonic()
-    answer = query.ask_locally("ranks", seconds=AGENT_SECONDS)
+    answer = ask()
     try:
         nodes = [report.read(Node, entry) for entry in answer["nodes"]]
         local = next((node.processes for node in nodes if node.name == answer["seen_from"]), [])

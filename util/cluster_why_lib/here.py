@@ -110,8 +110,10 @@ def _process(entry):
     troubles = [endpoint["trouble"] for endpoint in endpoints if endpoint.get("trouble")]
     named = {one.peer for one in (*operations, *messages)}
     hosts = {host_of(each["peer"]) for endpoint in endpoints for each in endpoint.get("peers", [])}
-    # A process with several endpoints makes calls if it makes some for any of them.
-    calls = [_seconds(endpoint["endpoint"], "no_call_ns") for endpoint in endpoints if not endpoint.get("trouble")]
+    # A process with several endpoints makes calls if it makes some for any of them. Those without peers are not in use: a library can open
+    # some that it never asks for anything.
+    used = [endpoint for endpoint in endpoints if endpoint.get("peers")] or endpoints
+    calls = [_seconds(endpoint["endpoint"], "no_call_ns") for endpoint in used if not endpoint.get("trouble")]
     return Process(**_kernel(entry["pid"]), launcher=_launcher(entry.get("launcher")),
                    addresses=[endpoint["endpoint"]["endpoint"] for endpoint in endpoints], hosts=sorted(hosts), trouble=troubles[0] if troubles else "",
                    no_call_s=min(calls, default=0.0), operations=operations, peers=_peers(endpoints, named), messages=messages)

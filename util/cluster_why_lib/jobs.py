@@ -88,6 +88,14 @@ def _has_launcher(job, pid):
     return bool(ports) and _listening(pid, ports)
 
 
+def called(jobs, name, uid):
+    """The job of that name of a user. Another user's processes can claim any name."""
+    found = next((job for job in jobs if name in job.names and job.processes[0].uid == uid), None)
+    if found is None:
+        raise NoJob("no process of this job has an endpoint of the provider")
+    return found
+
+
 def find(jobs, wanted, local):
     """The job with that name; or that of a process of this node, or of the launcher that has started it. `local` are the processes
     of this node. Without `wanted` there has to be one job."""
