@@ -91,7 +91,9 @@ class Culprits(unittest.TestCase):
     def test_an_agent_that_is_down_while_the_ranks_of_its_node_live(self):
         ranks = [process(rank, receive((rank + 1) % RANKS, 12.0)) for rank in range(RANKS) if rank // 4 != 2]
         ranks[7] = ranks[7]._replace(peers=[Peer(address(8), "packet", silent_s=0.4)])
-        self.assertEqual(self.kinds(ranks, of_nodes=nodes(node3={"down": True, "since_s": 12.0})), ["unseen"])
+        down = nodes(node3={"down": True, "since_s": 12.0, "trouble": "no answer"})
+        self.assertEqual(self.kinds(ranks, of_nodes=down), ["unseen"])
+        self.assertIn("5008 on node3: peers hear from there, but node3 gives no report (no answer); 12 ranks wait", lines(ranks, down)[0])
 
     def test_a_process_that_has_ended(self):
         ranks = ring(7, away=None)
@@ -106,6 +108,8 @@ class Culprits(unittest.TestCase):
                  process(4, receive(0, 12.0), size=5, peers=[Peer(address(0), "packet", owes=True, silent_s=12.0)])]
         self.assertEqual(self.kinds(ranks)[0], "parted")
         self.assertIn("has heard nothing from rank 4 on node2 for 12 s, though both run: look at the cable", lines(ranks)[0])
+        ranks[1] = ranks[1]._replace(peers=[Peer(address(0), "packet", owes=False, silent_s=0.5)])
+        self.assertNotIn("parted", self.kinds(ranks), "after a pause, the first frame is on its way")
 
     def test_a_deadlock_of_two_windows(self):
         """Each rank has the lock of its own window and waits for that of the other."""
@@ -120,11 +124,23 @@ class Culprits(unittest.TestCase):
         self.assertEqual(self.kinds(repeating), ["repeating"])
         self.assertEqual(lines(repeating)[0], "Ranks 0-1 on node1 repeat atomic operations on each other's memory: each may hold a lock for which "
                                               "the other waits; 1 rank waits for them, for 20 s.")
+        same = [process(0, atomic(2, 0.0), size=3), process(1, atomic(2, 0.0), size=3), process(2, receive(0, 20.0), size=3)]
+        self.assertIn("Ranks 0-1 on node1 repeat atomic operations on the memory of rank 2 on node1: each may hold", lines(same)[0])
+        own = [process(0, atomic(0, 0.0), size=3), process(1, atomic(0, 0.0), size=3), process(2, receive(0, 20.0), size=3)]
+        self.assertIn("Ranks 0-1 on node1 repeat atomic operations on the memory of rank 0 on node1: each may hold", lines(own)[0])
+        self.assertEqual(self.kinds(same[:1] + [process(1, size=3), same[2]]), ["busy"], "one rank alone makes progress")
         # A library that sends messages for its windows has receives for any of them posted.
         window = receive(None, 20.0, count=4, tag=77)
         asking = [process(0, window, size=3), process(1, window, size=3), process(2, window, receive(0, 20.0), size=3)]
         self.assertEqual(self.kinds(asking), ["windows"])
         self.assertIn("Ranks 0-1 on node1 have open windows and make calls, but get no message", lines(asking)[0])
+
+        # A library that sends messages for its windows, and posts only buffers that take all.
+        hidden = [process(0, size=3), process(1, size=3), process(2, receive(0, 20.0), size=3)]
+        self.assertEqual(self.kinds(hidden), ["windows"])
+        self.assertIn("Ranks 0-1 on node1 make calls, but have nothing in progress: each may wait for the other inside its MPI library",
+                      lines(hidden)[0])
+        self.assertEqual(self.kinds([*hidden[:2], process(2, send(0, 20.0), size=3)]), ["idle"], "a missing receive")
 
     def test_a_deadlock_of_sends(self):
         said = lines([process(0, send(1, 20.0), size=3), process(1, send(0, 20.0), size=3), process(2, receive(1, 19.0), size=3)])

@@ -1,8 +1,9 @@
-// stuck_ranks: jobs that make no progress, for cluster-why. Each rank prints its number and its process first. The argument
-// says what happens then:
+// stuck_ranks: jobs that make no progress, for cluster-why. Each rank first prints its number and its
+// process. The argument says what happens then:
 //   forever   all ranks reduce again and again: the test stops one of them
-//   finalize  all ranks reduce for some seconds, then go to MPI_Finalize: the test cuts the launcher's rail meanwhile
-//   receive   rank 0 sends a message to the last rank, which posts no receive for it; all ranks go to a barrier
+//   finalize  all ranks reduce for some seconds, then go to MPI_Finalize: meanwhile the test cuts the
+//             launcher's rail
+//   receive   rank 0 sends a message to the last rank, which posts no receive for it; all go to a barrier
 //   sleep     the last rank sleeps, all others are in a barrier
 //   windows   the first and the last rank have locked one window each, and wait for the lock of the other one
 #include <mpi.h>

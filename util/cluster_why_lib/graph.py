@@ -15,6 +15,7 @@ from .report import ANY, Operation, Process, host_of
 LONG_S = 1.0  # longer than any operation of a job that makes progress should take
 AWAY_S = 2.0  # without any call: the application does something else
 SILENT_S = 2.0  # longer than any retransmission should take
+CUT_S = 4.0  # without a sign of life, though one is owed; a frame may have been sent only now, after a pause
 
 TO_RECEIVE = "to post a receive that matches it"
 
@@ -198,7 +199,7 @@ class _Finder:
                 other = graph.rank_at(peer.address)
                 if graph.states[number] in (STOPPED, DEAF) or not 0 <= other < graph.seen or graph.states[other] in (STOPPED, DEAF):
                     continue
-                if peer.lost or peer.owes and peer.silent_s >= SILENT_S:
+                if peer.lost or peer.owes and min(peer.silent_s, self._silence_back(other, number, peer.silent_s)) >= CUT_S:
                     nodes = tuple(sorted((graph.processes[number].node, graph.processes[other].node)))
                     pairs.setdefault(nodes, []).append((number, other, peer))
         for found in pairs.values():
@@ -206,6 +207,11 @@ class _Finder:
             cause = self._cause("parted", sorted({each[0] for each in found} | {each[1] for each in found}))
             cause.waits = [Wait(number, other, Operation("", peer.address, peer.lost, age_s=max(peer.silent_s, peer.lost_s)))]
             yield cause
+
+    def _silence_back(self, number, other, default):
+        """For how long a rank has heard nothing from another one."""
+        addresses = self._graph.processes[other].addresses
+        return next((peer.silent_s for peer in self._graph.processes[number].peers if peer.address in addresses), default)
 
     def launcher(self):
         """A launcher that is stopped, or whose messages nothing answers. Ranks that wait for no rank can wait for it."""
@@ -270,20 +276,27 @@ class _Finder:
                 and any(wait.target in (-1, graph.rank_at(message.peer)) for message in graph.processes[wait.source].messages)}
 
     def windows(self):
-        """Ranks that wait inside their MPI library for messages from any peer, as those do that wait for the lock of a window."""
-        ranks = [number for number in self._in_state(POLLING) if has_windows(self._graph.processes[number])]
+        """Ranks that wait inside their MPI library for messages from any peer, as those do that wait for the lock of a window. Some
+        libraries show that they have windows."""
+        graph, polling = self._graph, self._in_state(POLLING)
+        ranks = [number for number in polling if has_windows(graph.processes[number])]
+        asked = [wait for wait in graph.waits if wait.target in polling]
+        if len(ranks) < 2 and asked and all(wait.operation.waits_for != TO_RECEIVE for wait in asked):
+            ranks = polling
         if len(ranks) > 1:
             yield self._cause("windows", ranks)
 
     def repeating(self):
-        """Ranks that repeat atomics on each other's memory, as those do that wait for locks which the other holds."""
+        """Ranks that repeat atomics, as those do that wait for locks. A lock can lie in the memory of a rank that waits for it."""
         graph = self._graph
         waits = [Wait(number, graph.rank_at(one.peer), one) for number in self._in_state(BUSY) for one in graph.processes[number].operations
-                 if one.kind == "atomic" and one.peer not in graph.processes[number].addresses]
-        cycle = _cycle(waits, {wait.source for wait in waits})
+                 if one.kind == "atomic"]
+        sources = {wait.source for wait in waits}
+        cycle = _cycle([wait for wait in waits if wait.source != wait.target], sources)
         if cycle:
-            ranks = [wait.source for wait in cycle]
-            yield self._cause("repeating", ranks, waits=cycle)
+            yield self._cause("repeating", [wait.source for wait in cycle], waits=cycle)
+        elif len(sources) > 1 and graph.waiting_for(sources):
+            yield self._cause("repeating", sorted(sources), waits=waits)
 
     def idle(self):
         """Ranks that make calls but give others nothing."""

@@ -204,12 +204,16 @@ class Text:
                f"at least{others}"
 
     def windows(self, cause):
-        return f"{self.names(cause.ranks)} have open windows and make calls, but get no message: each may hold a lock for which the other waits" \
-            + self._waiting(cause)
+        if all(graph_module.has_windows(self._graph.processes[number]) for number in cause.ranks):
+            text = "have open windows and make calls, but get no message: each may hold a lock for which the other waits"
+        else:
+            text = "make calls, but have nothing in progress: each may wait for the other inside its MPI library, as for the lock of a window"
+        return f"{self.names(cause.ranks)} {text}" + self._waiting(cause)
 
     def repeating(self, cause):
-        return f"{self.names(cause.ranks)} repeat atomic operations on each other's memory: each may hold a lock for which the other waits" \
-            + self._waiting(cause)
+        targets = sorted({wait.target for wait in cause.waits})
+        whose = "each other's memory" if targets == sorted(cause.ranks) else f"the memory of {self.names(targets)}"
+        return f"{self.names(cause.ranks)} repeat atomic operations on {whose}: each may hold a lock for which the other waits" + self._waiting(cause)
 
     def idle(self, cause):
         if not cause.waits:
@@ -222,8 +226,11 @@ class Text:
                f"come: {wait.operation.waits_for} ({self._what(wait.operation)})" + self._waiting(cause)
 
     def unseen(self, cause):
-        return f"nothing is known about {self._absent(cause)}{self.names(cause.ranks)}: its node was not asked, or does not answer" + \
-            self._waiting(cause)
+        node = self._graph.node_of(self._graph.processes[cause.ranks[0]].addresses[0])
+        silent = node and (node.down or node.trouble)
+        why = f"peers hear from there, but {node.name} gives no report{f' ({node.trouble})' if node.trouble else ''}" if silent else \
+            "the command may not look there, or has not asked there"
+        return f"nothing is known about {self._absent(cause)}{self.names(cause.ranks)}: {why}" + self._waiting(cause)
 
     def busy(self, cause):
         return f"{self.names(cause.ranks)} {'makes' if len(cause.ranks) == 1 else 'make'} progress, later than others" + self._waiting(cause)
