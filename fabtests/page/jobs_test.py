@@ -196,7 +196,8 @@ class Pages(unittest.TestCase):
         lea, sam = (self.page.browser(user) for user in ("lea", "sam"))
         with unittest.mock.patch("pwd.getpwnam", lambda name: types.SimpleNamespace(pw_uid={"sam": 7}[name])):
             self.assertIn("No process of this job has an endpoint", sam.get("/jobs/1/why").text)
-            self.page.agent.processes = [process(0, operations=[waits]), process(1, state="T", stop_signal=19), process(2, uid=8, state="T")]
+            self.page.agent.processes = [process(0, operations=[waits]), process(1, state="T", stop_signal=19),
+                                         *(process(rank, uid=8, state="T") for rank in (2, 3, 4))]
             text = sam.get("/jobs/1/why").text
             self.assertIn("<pre tabindex=\"0\">Rank 1 on node1 has made no call for 9.0 s: stopped by SIGSTOP; 1 rank waits for it.\n", text)
             self.assertNotIn("<b>", text)
