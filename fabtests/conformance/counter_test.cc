@@ -1,5 +1,5 @@
 // What counters count: every operation once, on the side and in the kind that fi_endpoint(3), fi_cntr(3) and
-// fi_mr(3) name, whether it is injected or not, and failures apart. One deviation (fi_cluster(7)): at its target an atomic that
+// fi_mr(3) name, whether it is injected or not, and failures apart. One deviation (fi_cluster_endpoint(7)): at its target an atomic that
 // changes memory counts as a write, even if it fetches.
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Manuals and commands say the same: each option of `--help` stands in the manual, each option in the manual in a `--help`, with
-the same number as its default. And fi_cluster(7) has the defaults and limits of the provider's own options. No line of a manual
-loses the spaces between its words.
+the same number as its default. And the table of fi_cluster(7) has the defaults and limits of the provider's own options, each of
+which one page describes. Each warning of the provider has a heading in fi_cluster_messages(7). Manuals refer to pages that exist. No line of a manual loses the spaces between its words.
 
     manuals_test.py --commands DIRECTORY...        where the commands are; the first that has one counts
 """
@@ -12,12 +12,17 @@ import re
 import subprocess
 import unittest
 
+import log_lines
+
 MAN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man")
 OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 # Options of other commands that a manual mentions.
 OTHERS = {"cluster-page": {"--agents"}, "clusterd": {"--agents"}, "cluster-perf": {"--for"}, "vcluster": {"--mca", "--rsh"}}
 HELP = {"-h", "--help"}
-PROVIDER_OPTIONS = os.path.join(MAN, "..", "prov", "cluster", "src", "provider", "options.def")
+# A page of this project, as manuals name it: `.BR fi_cluster (7)`, also in a table.
+REFERENCE = re.compile(r"\b(fi_cluster\w*|cluster-\w+|clusterd|vcluster) ?\((\d)\)")
+SOURCE = os.path.join(MAN, "..", "prov", "cluster", "src")
+PROVIDER_OPTIONS = os.path.join(SOURCE, "provider", "options.def")
 OPTIONS = None
 
 
@@ -79,7 +84,33 @@ def glued(line):
     return re.search(r"(?<![\w\"-])[a-z]+ [a-z]+(?![\w\"-])", re.sub(r'"[^"]*"', '""', line[4:]))
 
 
+def warnings_of(code):
+    """The format strings of the calls of warn() in a source file; a call may choose between two."""
+    for call in re.finditer(r"\bwarn\(", code):
+        depth, at = 1, call.end()
+        while depth:
+            text = re.compile(r'(?:"(?:[^"\\]|\\.)*"\s*)+').match(code, at)
+            if text and depth == 1 and len(re.findall(r"[a-z]{2,}", text.group())) > 3:
+                yield "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', text.group()))
+            depth += {"(": 1, ")": -1}.get(code[at], 0) if not text else 0
+            at = text.end() if text else at + 1
+
+
+def explains(heading, line):
+    """Whether a heading of fi_cluster_messages(7) is a line that the format string makes, or its first words."""
+    pieces = []
+    for part in re.split(r"((?<=: )%s(?:%s)*|%\w+)", line):
+        reason = part.startswith("%s") and pieces and pieces[-1] == "\\ "
+        pieces += [".+" if reason else r"\S+(?: \S+)?"] if part.startswith("%") else map(re.escape, re.findall(r"\s*\S+|\s", part))
+    pattern = ""
+    for piece in reversed(pieces):
+        pattern = f"{piece}(?:{pattern})?"
+    return re.fullmatch(pattern, heading.removesuffix("...").strip()) is not None
+
+
 class Manuals(unittest.TestCase):
+    maxDiff = None
+
     def test_words_keep_their_spaces(self):
         self.assertTrue(glued(".BR A , and so on"))
         self.assertFalse(glued('.BR a " and " b (7),'))
@@ -108,20 +139,49 @@ class Manuals(unittest.TestCase):
             for word in words:
                 self.assertIn(word, found[0])
 
+    def test_overview_is_short(self):
+        words = len(manual(os.path.join(MAN, "fi_cluster.7")).split())
+        self.assertLessEqual(words, 2500, "words of fi_cluster.7, an overview: details belong to the other pages")
+
+    def test_each_warning_has_a_heading(self):
+        headings, lines = log_lines.headings(), set()
+        for path in glob.glob(os.path.join(SOURCE, "**", "*.cc"), recursive=True):
+            with open(path, encoding="utf-8") as file:
+                lines.update(warnings_of(file.read()))
+        self.assertGreater(len(lines), 30, "calls are understood")
+        missing = [line for line in sorted(lines) if not any(explains(heading, line) for heading in headings)]
+        self.assertEqual(missing, [], "warnings without a heading in fi_cluster_messages.7")
+
+    def test_references(self):
+        """The commands and pages of this project that a page names have a page, and fi_cluster(7) names all its parts."""
+        pages = {os.path.basename(path) for path in glob.glob(os.path.join(MAN, "*.[1-8]"))}
+        named = {page: {f"{name}.{section}" for name, section in REFERENCE.findall(manual(os.path.join(MAN, page)))} for page in pages}
+        self.assertIn("fi_cluster.7", named["cluster-info.1"], "references are understood")
+        self.assertEqual({page: names - pages for page, names in named.items() if names - pages}, {})
+        parts = {page for page in pages if page.startswith("fi_cluster_")}
+        self.assertEqual(parts - named["fi_cluster.7"], set(), "parts that fi_cluster(7) does not name")
+
     def test_defaults_of_the_provider(self):
-        text = manual(os.path.join(MAN, "fi_cluster.7"))
+        pages = [manual(path) for path in sorted(glob.glob(os.path.join(MAN, "fi_cluster*.7")))]
+        table = manual(os.path.join(MAN, "fi_cluster.7")).partition(".SH RUNTIME PARAMETERS")[2].partition("\n.SH ")[0]
         with open(PROVIDER_OPTIONS, encoding="utf-8") as file:
             rows = re.findall(r'^OPTION\((\w+), (\w+), "[^"]*", "([^"]*)", (\d+), (\d+),', file.read(), re.MULTILINE)
         self.assertGreater(len(rows), 10)
         for name, kind, default, least, most in rows:
-            found = re.search(rf"^\.TP\n\.B FI_CLUSTER_{name.upper()}\n(.*?)^\.(?:TP|SH)", text, re.MULTILINE | re.DOTALL)
-            self.assertIsNotNone(found, f"FI_CLUSTER_{name.upper()} has a paragraph")
-            words = plain(found.group(1))
+            paragraphs = re.compile(rf"^\.TP\n\.B FI_CLUSTER_{name.upper()}\n(.*?)^\.(?:TP|SH)", re.MULTILINE | re.DOTALL)
+            found = [words for page in pages for words in paragraphs.findall(page)]
+            self.assertEqual(len(found), 1, f"FI_CLUSTER_{name.upper()} has a paragraph")
+            words = plain(found[0])
+            row = re.search(rf"^FI_CLUSTER_{name.upper()};T{{\n(.*?)^T}}", table, re.MULTILINE | re.DOTALL)
+            self.assertIsNotNone(row, f"FI_CLUSTER_{name.upper()} has a row in the table of fi_cluster(7)")
+            if default:
+                self.assertRegex(row.group(1), rf"^{re.escape(default)}\b", f"FI_CLUSTER_{name.upper()}: its default in the table")
             if default:
                 wanted = rf"(Default: {default}\.|[Tt]he default {default} |(?<![\w-]){default} \(the default)"
                 self.assertRegex(words, wanted, f"FI_CLUSTER_{name.upper()}: what it is by default")
             if kind in ("number", "duration") and least != "0":
                 self.assertIn(f"{least} to {most}.", words, f"FI_CLUSTER_{name.upper()}: its limits")
+                self.assertIn(f"{least} to {most} ", row.group(1), f"FI_CLUSTER_{name.upper()}: its limits in the table")
 
 
 def add_case(path):

@@ -4,7 +4,7 @@
 
 In each environment two processes exchange checked messages, puts and atomics both ways. One is killed and the other
 notices; one closes all objects and ends. Each logs one line (FI_LOG_LEVEL=info) on what it has to do without. The table
-of man/fi_cluster.7 says what works where. Afterwards /dev/shm is as empty as before.
+of man/fi_cluster_containers.7 says what works where. Afterwards /dev/shm is as empty as before.
 """
 import os
 import re

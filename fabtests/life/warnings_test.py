@@ -3,32 +3,20 @@
     warnings_test.py --build BUILD --program life_peer [test...]
 
 Each test makes one fault over virtual nodes. The first line that the provider writes at FI_LOG_LEVEL=warn has to begin as
-a heading of the section TROUBLESHOOTING of man/fi_cluster.7 does, which has the same words with other names and numbers.
+a heading of man/fi_cluster_messages.7 does, which has the same words with other names and numbers.
 """
 import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
-from life_process import Life, Process, acquaint, exchange, run_tests, virtual_nodes
-
-MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man", "fi_cluster.7")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "documents"))
+import log_lines  # noqa: E402
+from life_process import Life, Process, acquaint, exchange, run_tests, virtual_nodes  # noqa: E402
 WARNING = re.compile(r":cluster:[^<]*<warn> ?(?:cluster\(\)[^<]*<warn> )?(.*)")
-NAMES = re.compile(r"\[[0-9a-f:]+\]:\d+|\d+\.\d+\.\d+\.\d+(?::\d+)?|eth\d+|/\S+|\b\d+\b")
-
-
-def headings():
-    """Regular expressions of the manual's lines: names and numbers differ, and so does what stands for dots."""
-    with open(MANUAL, encoding="utf-8") as manual:
-        section = manual.read().split(".SH TROUBLESHOOTING", 1)[1].split("\n.SH ", 1)[0]
-    found = []
-    for line in re.findall(r'^\.(?:I|IR "?)(.*)$', section, re.MULTILINE):
-        text = line.strip().strip('"').replace("\\-", "-").removesuffix('" :')
-        parts = [NAMES.sub(r"\\S+", re.sub(r"([()\[\]?+*^$|])", r"\\\1", part)) for part in text.split("...")]
-        found.append(re.compile(".*".join(parts).replace(".", "\\.").replace("\\.*", ".*")))
-    return found
 
 
 def warnings(log):
@@ -40,7 +28,7 @@ class Warnings(unittest.TestCase):
     def setUpClass(cls):
         cls.cluster = virtual_nodes.make(2, "--rails", "2", suffix="-warnings")
         cls.addClassCleanup(cls.cluster.down)
-        cls.manual = headings()
+        cls.manual = [log_lines.pattern_of(heading) for heading in log_lines.headings()]
 
     def start(self, node=1, before=(), port=None, **settings):
         settings.setdefault("FI_CLUSTER_RAILS", "none")

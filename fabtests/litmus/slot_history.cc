@@ -46,16 +46,16 @@ void append(std::vector<WordOperation>& history, std::size_t round, std::size_t 
 
 }  // namespace
 
-std::string why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all,
-                            const SlotValues& last, bool ordered) {
+std::optional<std::string> why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all,
+                                           const SlotValues& last, bool ordered) {
   std::vector<WordOperation> history;
   for (std::size_t side = 0; side < all.size(); ++side) append(history, round, side, all[side], ordered);
   const unsigned bits = bits_of(round);
   const Linearizability judge({{bits}, {bits}, {64}, {64}});
   const Linearizability::Verdict verdict = judge.judge(history, last);
-  if (verdict == Linearizability::Verdict::explained) return {};
-  return (verdict == Linearizability::Verdict::impossible ? "no order explains\n" : "undecided\n") +
-         judge.text(history, last);
+  if (verdict == Linearizability::Verdict::undecided) return std::nullopt;
+  if (verdict == Linearizability::Verdict::explained) return std::string();
+  return "no order explains\n" + judge.text(history, last);
 }
 
 }  // namespace conformance

@@ -8,6 +8,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,8 +42,9 @@ struct Record {
 using SlotValues = std::array<std::uint64_t, kWords>;
 
 /// Empty if there is an order of the records of this round, an entry of `all` per side, that explains what was
-/// fetched and what is left; else the history and what is wrong with it.
-std::string why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all,
-                            const SlotValues& last, bool ordered);
+/// fetched and what is left; else the history. Nothing if there are too many orders to try: on a busy machine all
+/// operations of a round may overlap.
+std::optional<std::string> why_unexplained(std::size_t round, const std::vector<std::vector<Record>>& all,
+                                           const SlotValues& last, bool ordered);
 
 }  // namespace conformance

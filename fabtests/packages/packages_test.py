@@ -71,7 +71,8 @@ class Packages(unittest.TestCase):
     def test_1_install(self):
         SYSTEM.run("apt-get -qq install --no-install-recommends /packages/*.deb", alone=True)  # nothing is fetched
         listed = SYSTEM.run(f"dpkg -L {' '.join(NAMES)}").split()
-        for path in ("/usr/bin/vcluster", "/usr/include/rdma/fi_ext_cluster.h", "/usr/share/man/man7/fi_cluster.7.gz"):
+        for path in ("/usr/bin/vcluster", "/usr/include/rdma/fi_ext_cluster.h", "/usr/share/man/man7/fi_cluster.7.gz",
+                     "/usr/share/man/man7/fi_cluster_messages.7.gz"):
             self.assertIn(path, listed)
 
     def test_2_a_node(self):

@@ -2,7 +2,7 @@
 // processes that have ended, and sends: the same once more, soon or late; the same to another host, or back to its
 // sender; altered ones; parts of two in one; and frames without a seal that look like those of an endpoint without a
 // key. It sends all of these in the name of other hosts. It drops no frame: that it could deny service is
-// documented (fi_cluster(7)).
+// documented (fi_cluster_security(7)).
 //
 // It acts only when a frame passes, so a silent network stays silent.
 #pragma once

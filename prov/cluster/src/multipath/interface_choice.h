@@ -8,7 +8,7 @@
 // containers and tunnels create. IPv4 comes before IPv6.
 //
 // choose_rails() chooses interfaces in addition to the one with the endpoint's address, as FI_CLUSTER_RAILS
-// says (fi_cluster(7)). Later, path validation shows for each peer which rails reach the peer
+// says (fi_cluster_network(7)). Later, path validation shows for each peer which rails reach the peer
 // (multipath/path_validator.h).
 #pragma once
 

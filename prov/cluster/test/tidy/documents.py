@@ -8,7 +8,8 @@ UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME"]) + r")\b")
 MACHINE_PATH = re.compile(r"(?<![\w.$}])/(" + "|".join(["wo" + "rk/", "ho" + r"me/\w", "ro" + r"ot/\w", "tm" + r"p/\w"]) + ")")
 
 OPTIONS = "prov/cluster/src/provider/options.def"
-MANUALS = ("man/fi_cluster.7", "man/fi_cluster.7.md")
+MANUAL = "man/fi_cluster.7"
+PARTS = re.compile(r"man/fi_cluster_\w+\.7")
 README = "prov/cluster/README.md"
 BASES = ("prov/cluster/src/", "prov/cluster/", "")
 
@@ -43,23 +44,23 @@ def check_words(tree):
 
 
 def check_options(tree):
-    table = tree.find(OPTIONS)
-    manual = next((file for file in map(tree.find, MANUALS) if file), None)
+    table, manual = tree.find(OPTIONS), tree.find(MANUAL)
     if table is None or manual is None:
         return
     rows = {match.group(1).upper(): table.code.count("\n", 0, match.start()) + 1
             for match in re.finditer(r"^[ \t]*[A-Z_]+\(\s*(\w+)", table.code, re.MULTILINE)}
-    words = manual.text.replace("\\", "")
     extensions = tree.find("include/rdma/fi_ext_cluster.h")
     constants = extensions.code if extensions else ""
     for name, line in rows.items():
-        if not re.search(rf"\bFI_CLUSTER_{name}\b", words):
+        if not re.search(rf"\bFI_CLUSTER_{name}\b", manual.text.replace("\\", "")):
             yield Violation(OPTIONS, line, "option-manual", f"option {name.lower()} is not in {manual.path}",
                             f"describe FI_CLUSTER_{name} there")
-    for match in re.finditer(r"\bFI_CLUSTER_([A-Z0-9_]*[A-Z0-9])\b", words):
-        if match.group(1) not in rows and match.group(0) not in constants:
-            yield Violation(manual.path, words.count("\n", 0, match.start()) + 1, "option-manual",
-                            f"{match.group(0)} has no row in {OPTIONS}", "add the row or remove it from the manual")
+    for page in [file for file in tree.files if file.path == MANUAL or PARTS.fullmatch(file.path)]:
+        words = re.sub(r"^\.TH.*$", "", page.text.replace("\\", ""), flags=re.MULTILINE)
+        for match in re.finditer(r"\bFI_CLUSTER_([A-Z0-9_]*[A-Z0-9])\b", words):
+            if match.group(1) not in rows and match.group(0) not in constants:
+                yield Violation(page.path, words.count("\n", 0, match.start()) + 1, "option-manual",
+                                f"{match.group(0)} has no row in {OPTIONS}", "add the row or remove it from the manual")
 
 
 def check_readme(tree):

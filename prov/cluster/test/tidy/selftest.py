@@ -119,6 +119,9 @@ class Tidy(unittest.TestCase):
         self.expect({table: rows, "man/fi_cluster.7": "FI_CLUSTER_SHM\n"}, "option-manual", table, 3)
         self.expect({table: rows, "man/fi_cluster.7": "FI_CLUSTER_SHM FI_CLUSTER_PEER\\_TIMEOUT\nFI_CLUSTER_GONE\n"},
                     "option-manual", "man/fi_cluster.7", 2)
+        self.expect({table: rows, "man/fi_cluster.7": "FI_CLUSTER_SHM FI_CLUSTER_PEER_TIMEOUT\n",
+                     "man/fi_cluster_network.7": ".TH FI_CLUSTER_NETWORK 7\nFI_CLUSTER_GONE\n"},
+                    "option-manual", "man/fi_cluster_network.7", 2)
         self.expect_clean({table: rows, "man/fi_cluster.7": "FI_CLUSTER_*: FI_CLUSTER_SHM FI_CLUSTER_PEER_TIMEOUT"})
 
     def test_readme(self):

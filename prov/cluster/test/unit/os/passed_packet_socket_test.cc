@@ -1,7 +1,7 @@
 // Why no service hands out packet sockets to programs without CAP_NET_RAW: the kernel asks for the capability when the
 // socket is made, and never again. A locked filter restricts what the socket receives; nothing restricts what
 // it sends, or where. If one of these tests fails, the kernel can do so now, and such a service is possible
-// (man/fi_cluster.7, CONTAINERS AND PLAIN USERS).
+// (man/fi_cluster_containers.7).
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/if_ether.h>

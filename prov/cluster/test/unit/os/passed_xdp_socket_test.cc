@@ -1,7 +1,7 @@
 // Why no service hands out AF_XDP sockets either. The kernel fixes where such a socket is bound, and the
 // service's program restricts what it receives. But nothing restricts what it sends, and one socket takes a
 // whole receive queue of the interface. If one of these tests fails, the kernel has changed and the decision
-// must be reviewed (man/fi_cluster.7, CONTAINERS AND PLAIN USERS).
+// must be reviewed (man/fi_cluster_containers.7).
 #include <gtest/gtest.h>
 #include <linux/if_packet.h>
 #include <poll.h>

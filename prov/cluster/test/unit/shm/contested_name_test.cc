@@ -1,5 +1,5 @@
 // First contact of a peer while another host calls in its name, at a rate just below a flood (protocol.md
-// 2.2). The bound is that of fi_cluster(7).
+// 2.2). The bound is that of fi_cluster_security(7).
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,0 +1,1 @@
+"""The documentation site: which files are its pages, and what they say (util/site)."""
