@@ -240,9 +240,10 @@ class _Finder:
 
     def _locked(self):
         """The ranks from which every way of waiting leads back to one of them. A rank that was not seen could serve those that wait
-        for any."""
+        for any, and those that do not hear each other wait for the network."""
         graph = self._graph
         free = set(range(len(graph.processes))) - {wait.source for wait in graph.waits if wait.operation.age_s >= self._span_s}
+        free |= {number for cause in self.parted() for number in cause.ranks}
         if graph.absent_ranks():
             free |= {wait.source for wait in graph.waits if wait.target < 0}
         before = None
