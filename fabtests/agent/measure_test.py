@@ -287,12 +287,12 @@ class Shown(unittest.TestCase):
                "operations": [{"operation": "receive", "peer": "any", "bytes": 8, "age_ns": 12 * 10**9},
                               {"operation": "send", "peer": "10.0.0.2:1", "bytes": 8, "age_ns": 10**9}]}
         stopped = {"node": "node2", "pid": 8, "command": "mpi_app", "job": "", "endpoint": {"endpoint": "10.0.0.2:1"},
-                   "trouble": "it does not answer: is the process stopped?"}
+                   "trouble": "it does not answer: the process is stopped"}
         first, second, third = text.Text(False).endpoints({"endpoints": [row, stopped]}).splitlines()[1:]
         self.assertEqual(first.split(), "node1 42 7 mpi_app 10.0.0.1:50000 1 packet (node2), 1 shm 1.2 MB/s 10 B/s 3 "
                          "10.0.0.2:1 (node2) silent for 3 s, owes 4 frames".split())
         self.assertEqual(second.split(), "receive of 8 bytes, any: waits for 12 s".split())
-        self.assertEqual(third.split(), "node2 - 8 mpi_app 10.0.0.2:1 - - - 0 it does not answer: is the process stopped?".split())
+        self.assertEqual(third.split(), "node2 - 8 mpi_app 10.0.0.2:1 - - - 0 it does not answer: the process is stopped".split())
 
     def test_the_picture_is_well_formed_whatever_nodes_are_called(self):
         for nodes in (3, 1000):

@@ -17,6 +17,7 @@ import unittest
 HERE = os.path.dirname(os.path.realpath(__file__))
 TOP = os.path.join(HERE, "..", "..")
 sys.path.insert(0, os.path.join(TOP, "util"))
+from cluster_lib import ranks  # noqa: E402
 from clusterd_lib import history, interpreter, query  # noqa: E402
 
 try:
@@ -99,10 +100,10 @@ class Totals(unittest.TestCase):
         with subprocess.Popen(["/bin/sh", "-c", "echo; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as child:
             try:
                 child.stdout.readline()
-                self.assertEqual(accounting.job_of(child.pid), "42")
+                self.assertEqual(ranks.job_of(child.pid), "42")
             finally:
                 child.kill()
-        self.assertEqual(accounting.job_of(0), "")
+        self.assertEqual(ranks.job_of(0), "")
 
 
 def link(name, state="up", loss=0.0):

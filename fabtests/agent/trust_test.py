@@ -24,11 +24,14 @@ except interpreter.AgentError as error:
     print(f"skipped: {error}")
     sys.exit(77)
 
+from cluster_lib import ranks  # noqa: E402
 from clusterd_lib import checked, operations, passed_sockets, query, reports, roles, survey, transport, view  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 from clusterd_lib.measure import accounting, endpoints  # noqa: E402
 from clusterd_lib.protocol import wire  # noqa: E402
+from clusterd_lib.protocol.membership import Member  # noqa: E402
 from clusterd_lib.status import cli  # noqa: E402
+from cluster_why_lib import report  # noqa: E402
 
 KEY = b"k" * 16
 
@@ -178,9 +181,9 @@ class Processes(unittest.TestCase):
         self.assertEqual(look(2 * accounting.KEEP_SECONDS + 1, 2), {"42": 0, "": 10})
 
     def test_the_user_of_a_process(self):
-        self.assertEqual(accounting.owner_of(os.getpid()), os.getuid())
-        self.assertIsNone(accounting.owner_of(0))
-        self.assertIs(endpoints.Endpoints("", None).accounting._owner_of, accounting.owner_of)  # pylint: disable=protected-access
+        self.assertEqual(ranks.owner_of(os.getpid()), os.getuid())
+        self.assertIsNone(ranks.owner_of(0))
+        self.assertIs(endpoints.Endpoints("", None).accounting._owner_of, ranks.owner_of)  # pylint: disable=protected-access
 
 
 @contextlib.contextmanager
@@ -409,6 +412,53 @@ class Orders(unittest.IsolatedAsyncioTestCase):
                     await asked.answer(query.Caller(uid=0), "status", {"wait": False, "history": number})
             await asked.answer(query.Caller(uid=0), "status", {"wait": False, "history": 7})
         whole.view.everything.assert_called_once_with(7)
+
+
+class Ranks(unittest.IsolatedAsyncioTestCase):
+    """What cluster-why gets from the agents."""
+
+    async def asyncSetUp(self):
+        members = {name: Member(name, 1, wire.ALIVE, (b"", 0)) for name in ("a", "b", "c")}
+        members["c"] = Member("c", 1, wire.DOWN, (b"", 0))
+        self.asked = []
+
+        async def ranks():
+            return [report.Process("a", 1, uid=0), report.Process("a", 2, uid=7)]
+
+        async def ask_node(name, operation, arguments):
+            self.asked.append((name, operation, arguments))
+            raise AgentError("it took too long")
+
+        self.operations = operations.Operations(types.SimpleNamespace(
+            settings=types.SimpleNamespace(name="a"), roles=types.SimpleNamespace(of=lambda user: roles.LOOK if user != "eve" else roles.NONE),
+            agent=types.SimpleNamespace(membership=types.SimpleNamespace(members=members)), ask_node=ask_node,
+            survey=types.SimpleNamespace(cards={}, addresses_of=lambda name: [f"10.0.0.{ord(name)}"]), living=lambda: [("b", "10.0.0.98")],
+            endpoints=types.SimpleNamespace(ranks=ranks)))
+
+    def caller(self, uid=None, **more):
+        return types.SimpleNamespace(uid=uid, user={7: "lea", 8: "eve"}.get(uid, "root"), **more)
+
+    async def test_users_see_their_own_processes_and_root_sees_all(self):
+        for uid, pids, request in ((0, [1, 2], {}), (7, [2], {"user": 7})):
+            self.asked.clear()
+            answer = await self.operations.answer(self.caller(uid), "ranks", {})
+            self.assertEqual([process["pid"] for process in answer["nodes"][0]["processes"]], pids)
+            self.assertEqual(self.asked, [("b", "ranks", request)], "a node that is down is not asked")
+        with self.assertRaisesRegex(AgentError, "eve may not see the cluster"):
+            await self.operations.answer(self.caller(8), "ranks", {})
+
+    async def test_nodes_that_do_not_answer_are_named(self):
+        answer = await self.operations.answer(self.caller(0), "ranks", {})
+        self.assertEqual(answer["seen_from"], "a")
+        nodes = [report.read(report.Node, node) for node in answer["nodes"]]
+        self.assertEqual([(node.name, node.addresses, node.down, node.trouble) for node in nodes[1:]],
+                         [("b", ["10.0.0.98"], False, "it took too long"), ("c", ["10.0.0.99"], True, "")])
+
+    async def test_other_agents_need_a_key(self):
+        with self.assertRaisesRegex(AgentError, "needs a key"):
+            await self.operations.answer(self.caller(address="10.0.0.98", trusted=False), "ranks", {})
+        answer = await self.operations.answer(self.caller(address="10.0.0.98", trusted=True), "ranks", {"user": 7})
+        self.assertEqual([process["pid"] for process in answer], [2])
 
 
 class Keys(unittest.TestCase):

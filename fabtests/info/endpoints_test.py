@@ -15,6 +15,7 @@ import endpoint_program
 from endpoint_program import ScriptedEndpoint, attempts, connect, query, transfer, virtual_nodes
 
 MESSAGES = 25
+ANSWER_SECONDS = 5  # for which cluster-info awaits an answer
 
 # A process with a report of its own making, as base/report.h has it.
 FORGER = """
@@ -152,11 +153,13 @@ class Endpoints(unittest.TestCase):
         self.assertEqual([process["pid"] for process in self.processes(1, "--pid", str(pid))], [pid])
         _, stopped = self.endpoint(1, other)
         os.kill(stopped, signal.SIGSTOP)
+        began = time.monotonic()
         try:
             said = self.processes(1, "--pid", str(stopped))[0]["endpoints"][0]
         finally:
             os.kill(stopped, signal.SIGCONT)
-        self.assertIn("does not answer", said["trouble"])
+        self.assertEqual(said["trouble"], "it does not answer: the process is stopped")
+        self.assertLess(time.monotonic() - began, ANSWER_SECONDS, "it waits for no answer that cannot come")
 
     def test_processes_that_have_no_endpoint(self):
         for word, status, said in (("abc", 2, "'abc' is not a process id"), ("0", 2, "'0' is not a process id"),

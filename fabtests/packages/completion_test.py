@@ -43,6 +43,7 @@ class Completion(unittest.TestCase):
         self.assertIn("--libfabric", completed("cluster-perf", "--"))
         self.assertEqual(completed("vcluster", "up", "--r"), ["--rails", "--rate"])
         self.assertEqual(completed("cluster-status", "--d"), ["--drain"])
+        self.assertEqual(completed("cluster-why", "--no"), ["--nodes"])
         self.assertEqual(completed("cluster-key", "--o"), ["--out", "--owner"])
 
     def test_commands(self):

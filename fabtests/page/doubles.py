@@ -39,6 +39,7 @@ class Agent:
                        "path_mtu": 1500, "mtu": 1500} for one in names for other in names if one != other]
         self.history = []
         self.down = False
+        self.processes = []  # of the first node, as cluster-why has them
 
     def ask(self, operation, arguments):
         if self.down:
@@ -55,6 +56,8 @@ class Agent:
             return self.left
         if operation == "why":
             return "endpoint 1 waits for node3 <script>alert(1)</script>"
+        if operation == "ranks":
+            return {"seen_from": "node1", "nodes": [{"name": "node1", "addresses": ["10.64.0.1"], "processes": self.processes}]}
         return [{"at": time.time(), "cpu": 5.0, "memory": 20.0, "rates": {"eth0": [1000, 2000]}}]
 
 

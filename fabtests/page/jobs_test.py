@@ -253,6 +253,25 @@ class Pages(unittest.TestCase):
             {"event": "job submitted", "user": "sam", "job": "1", "name": "first try", "nodes": 2, "program": "/bin/echo"},
             {"event": "job cancelled", "user": "ole", "job": "1", "owner": "sam"}, {"event": "logout", "user": "sam"}])
 
+    def test_why_a_job_is_stuck(self):
+        """Of its user only, whoever else claims the name."""
+        def process(rank, **more):
+            return {"node": "node1", "pid": 100 + rank, "command": "<b>x</b>", "job": "1", "rank": rank, "size": 2, "state": "R", "uid": 7,
+                    "addresses": [f"10.64.0.1:{rank}"], **more}
+
+        waits = {"kind": "receive", "peer": "10.64.0.1:1", "waits_for": "to send a message that matches it", "bytes": 8, "age_s": 9.0}
+        lea, sam = (self.page.browser(user) for user in ("lea", "sam"))
+        with mock.patch("pwd.getpwnam", lambda name: types.SimpleNamespace(pw_uid={"sam": 7}[name])):
+            self.assertIn("No process of this job has an endpoint", sam.get("/jobs/1/why").text)
+            self.page.agent.processes = [process(0, operations=[waits]), process(1, state="T", stop_signal=19),
+                                         *(process(rank, uid=8, state="T") for rank in (2, 3, 4))]
+            text = sam.get("/jobs/1/why").text
+            self.assertIn("<pre tabindex=\"0\">Rank 1 on node1 has made no call for 9.0 s: stopped by SIGSTOP; 1 rank waits for it.\n", text)
+            self.assertNotIn("<b>", text)
+            self.assertEqual(lea.get("/jobs/1/why").status, 404)
+        self.assertIn('hx-get="/jobs/1/why"', sam.get("/jobs/1").text)
+        self.assertNotIn('hx-get="/jobs/1/why"', lea.get("/jobs/1").text)
+
     def test_output_comes_in_pieces_and_is_text(self):
         sam = self.page.browser("sam")
         found, behind = "", "0"

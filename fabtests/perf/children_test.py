@@ -62,6 +62,13 @@ class Children(unittest.TestCase):
         self.assertEqual(status, 3)
         self.assertIn("   [1/2] first\n", said.getvalue())
 
+    def test_a_build_repeats_no_line(self):
+        with tempfile.TemporaryDirectory() as place, contextlib.redirect_stderr(io.StringIO()) as said:
+            build.logged(["sh", "-c", "echo '[1/1] long'; sleep 1"], os.path.join(place, "log"), 0.05)
+        lines = said.getvalue().splitlines()
+        self.assertEqual(lines.count("   [1/1] long"), 1)
+        self.assertRegex(lines[-1], r"^   \.\.\. for \d s$")
+
 
 def gate_opens(gate, text):
     if "first" in text:

@@ -14,7 +14,7 @@ import unittest.mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import virtual_nodes  # noqa: E402
-from vcluster_lib import cli  # noqa: E402
+from vcluster_lib import cli, launchers  # noqa: E402
 
 PREFIX = f"ctest-{os.getpid()}"
 
@@ -84,6 +84,53 @@ class Errors(unittest.TestCase):
                     contextlib.redirect_stderr(io.StringIO()) as output:
                 self.assertEqual(cli.main(["list"]), 1)
             self.assertRegex(output.getvalue(), said)
+
+
+    def test_a_reader_that_has_seen_enough_is_no_error(self):
+        done = subprocess.run(["/bin/sh", "-c", f"{sys.executable} -B {virtual_nodes.TOOL} list; echo $? >&2"], stdout=self.closed_pipe(), stderr=subprocess.PIPE,
+                              text=True, check=False, timeout=60)
+        self.assertEqual(done.stderr, "0\n")
+
+    def closed_pipe(self):
+        reading, writing = os.pipe()
+        os.close(reading)
+        self.addCleanup(os.close, writing)
+        return writing
+
+
+class OpenMpi(unittest.TestCase):
+    """What `vcluster mpirun` decides for Open MPI, and what it leaves to the user."""
+
+    RECORD = {"name": "x", "nodes": [{"label": "node1"}, {"label": "node2"}]}
+
+    def parameters(self, words, kind="orte", **environment):
+        values = {"PATH": os.environ["PATH"], "HOME": "/nowhere", "FI_PROVIDER": "cluster", **environment}
+        with unittest.mock.patch.dict(os.environ, values, clear=True):
+            return launchers.Launcher(kind, "mpirun", {}).parameters(words).get("OMPI_MCA_mca_base_param_files")
+
+    def test_the_file_of_parameters(self):
+        for kind, name in (("orte", "openmpi4.conf"), ("prrte", "openmpi5.conf")):
+            own, ours = self.parameters(["-np", "4", "./program"], kind).split(",")
+            self.assertEqual((own, os.path.basename(ours)), ("/nowhere/.openmpi/mca-params.conf", name))
+            with open(ours, encoding="utf-8") as file:
+                self.assertIn("\npml = cm\n", file.read())
+
+    def test_a_user_who_chooses_is_left_alone(self):
+        for words in (["--mca", "pml", "ob1", "./program"], ["--mca", "osc", "rdma", "./program"]):
+            self.assertIsNone(self.parameters(words))
+        for environment in ({"FI_PROVIDER": "tcp"}, {"FI_PROVIDER": ""}, {"OMPI_MCA_pml": "ob1"}, {"OMPI_MCA_mca_base_param_files": "x"}):
+            self.assertIsNone(self.parameters(["./program"], **environment))
+        self.assertIsNone(self.parameters(["./program"], "mpich"))
+
+    def test_spawned_processes_share_slots_that_nobody_chose(self):
+        def line(slots, *words, kind="orte"):
+            return " ".join(launchers.Launcher(kind, "mpirun", {}).command(self.RECORD, [*words, "-np", "4", "./program"], slots, None))
+
+        self.assertIn("--mca rmaps_base_oversubscribe 1 ", line(None))
+        self.assertIn("--prtemca rmaps_default_mapping_policy :OVERSUBSCRIBE ", line(None, kind="prrte"))
+        self.assertNotIn("versubscribe", line(3).lower())
+        self.assertNotIn("versubscribe 1", line(None, "--nooversubscribe").lower())
+        self.assertNotIn("versubscribe", line(None, kind="mpich").lower())
 
 
 class Installation(unittest.TestCase):

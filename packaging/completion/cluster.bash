@@ -1,4 +1,4 @@
-# Completion in bash for cluster-info, cluster-dissect, cluster-key, cluster-page, cluster-perf, cluster-status, clusterd and vcluster; installed once under each name.
+# Completion in bash for cluster-info, cluster-dissect, cluster-key, cluster-page, cluster-perf, cluster-status, cluster-why, clusterd and vcluster; installed once under each name.
 #
 # Options are taken from what each command says to --help, so they are the ones that it has. Nothing of the package
 # bash-completion is needed but that it finds this file.
@@ -83,6 +83,17 @@ _cluster_status() {
     esac
 }
 
+_cluster_why() {
+    case "$before" in
+        --cluster-info) mapfile -t COMPREPLY < <(compgen -c -f -- "$word" | sort -u) ; return ;;
+        --remote) mapfile -t COMPREPLY < <(compgen -c -- "$word" | sort -u) ; return ;;
+    esac
+    case "$word" in
+        -*) _cluster_words "$(_cluster_help cluster-why)" ;;
+        *) _cluster_words "$(cluster-why --list 2>/dev/null | sed -n 's/^\([^ ]*\): .*/\1/p')" ;;
+    esac
+}
+
 _cluster_key() {
     case "$before" in
         --secret | --out) mapfile -t COMPREPLY < <(compgen -f -- "$word") ; return ;;
@@ -120,10 +131,11 @@ _cluster_complete() {
         cluster-dissect) _cluster_dissect ;;
         cluster-key) _cluster_key ;;
         cluster-status) _cluster_status ;;
+        cluster-why) _cluster_why ;;
         clusterd) _cluster_agent ;;
         cluster-page) _cluster_page ;;
     esac
 }
 
 complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-key cluster-perf cluster-status \
-    clusterd cluster-page vcluster
+    cluster-why clusterd cluster-page vcluster

@@ -9,6 +9,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 
 try:
     from . import installed
@@ -116,14 +117,21 @@ def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
 
 
 def logged(words, log, seconds=_PROGRESS_SECONDS):
-    """Runs a command, appends its output to the log, and shows the last line now and then. Returns its exit status."""
+    """Runs a command, and appends its output to the log. Now and then shows the last line, or for how long that has been the same.
+    Returns the exit status."""
+    shown, since = None, time.monotonic()
     with open(log, "a", encoding="utf-8") as output, \
             subprocess.Popen(words, cwd=TOP, stdout=output, stderr=subprocess.STDOUT) as child:
         while True:
             try:
                 return child.wait(timeout=seconds)
             except subprocess.TimeoutExpired:
-                _progress(f"   {(_lines(log) or ['no output yet'])[-1][:100]}")
+                last = (_lines(log) or ["no output yet"])[-1][:100]
+                if last != shown:
+                    shown, since = last, time.monotonic()
+                    _progress(f"   {last}")
+                else:
+                    _progress(f"   ... for {time.monotonic() - since:.0f} s")
 
 
 def _lines(log):

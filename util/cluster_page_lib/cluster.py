@@ -1,8 +1,10 @@
 """The knowledge of this node's agent. However many users look, the page asks the agent at most once in
 FRESH_SECONDS."""
 import asyncio
+import pwd
 import time
 
+from cluster_why_lib import answer, collect, jobs
 from clusterd_lib import query
 from clusterd_lib.errors import AgentError
 
@@ -44,6 +46,17 @@ class Cluster:
     async def end_job(self, user, job, nodes):
         """The nodes where processes of the job may be left."""
         return await self.ask("end-job-on", {"user": user, "job": job, "nodes": nodes})
+
+    async def why_job(self, number, user):
+        """The lines of cluster-why about a job; the first one names the culprit."""
+        def explained():
+            try:
+                uid = pwd.getpwnam(user).pw_uid
+                return answer.explain_called(collect.by_agents(lambda: self._ask("ranks", {})), number, uid).lines()
+            except (KeyError, jobs.NoJob):
+                return ["No process of this job has an endpoint of the provider."]
+
+        return await asyncio.to_thread(explained)
 
     async def order(self, user, name, order, reason):
         self._asked_at = float("-inf")

@@ -26,6 +26,7 @@ _CHECK_SECONDS = 300  # an idle machine needs less than 30
 
 def _arguments(words):
     parser = argparse.ArgumentParser(prog="demo", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {build.version()}")
     parser.add_argument("--rounds", type=int, choices=range(1, 100), default=3, metavar="N",
                         help="measure everything N times, in turn, and take medians (default: %(default)s)")
     parser.add_argument("--milliseconds", type=float, default=80, metavar="T",

@@ -6,6 +6,8 @@ account may look; actions need the role.
 import asyncio
 import time
 
+from cluster_why_lib import report
+
 from . import audit, checked, roles
 from .errors import AgentError
 from .measure import rate
@@ -13,16 +15,17 @@ from .protocol import wire
 
 ORDERS = {"drain": wire.DRAIN, "isolate": wire.ISOLATE, "resume": wire.NO_ORDER}
 REASON_MAX = 60
+RANKS_AT_ONCE = 16
 
 
 class Operations:
     def __init__(self, daemon):
         self._daemon = daemon
-        self._by_agents = {"card": self._card, "report": self._report, "series": self._series, "why": self._why,
+        self._by_agents = {"card": self._card, "report": self._report, "series": self._series, "why": self._why, "ranks": self._ranks,
                            "rate-open": self._rate_open, "rate-result": self._rate_result}
         self._receivers = rate.Receivers()
-        self._by_users = {"status": self._status, "series": self._series, "why": self._why, "order": self._user_order,
-                          "forget": self._user_forget, "rate": self._user_rate}
+        self._by_users = {"status": self._status, "series": self._series, "why": self._why, "ranks": self._user_ranks,
+                          "order": self._user_order, "forget": self._user_forget, "rate": self._user_rate}
 
     def add(self, name, answer, by_users=False):
         """An operation of another part; `answer(caller, arguments)` is awaited."""
@@ -67,6 +70,32 @@ class Operations:
         if name != self._daemon.settings.name:
             return await self._daemon.ask_node(name, "why")
         return await self._daemon.endpoints.why()
+
+    async def _ranks(self, _caller, arguments):
+        """The processes of this node (cluster_why_lib/report.py); `user`: only those of this number."""
+        user = arguments.get("user")
+        return [report.write(process) for process in await self._daemon.endpoints.ranks() if user is None or process.uid == user]
+
+    async def _user_ranks(self, caller, _arguments):
+        """The processes of all nodes: root sees those of all users."""
+        daemon, gate = self._daemon, asyncio.Semaphore(RANKS_AT_ONCE)
+        request = {} if caller.uid == 0 else {"user": caller.uid}
+
+        async def of_node(name):
+            node = {"name": name, "addresses": daemon.survey.addresses_of(name)}
+            state, reason = daemon.agent.membership.members[name].visible(time.monotonic())
+            if state == "down":
+                since = daemon.agent.membership.members[name].since
+                return {**node, "down": True, "trouble": reason, "since_s": round(time.monotonic() - since, 1)}
+            try:
+                async with gate:
+                    asked = self._ranks(caller, request) if name == daemon.settings.name else daemon.ask_node(name, "ranks", request)
+                    return {**node, "processes": await asked}
+            except AgentError as error:
+                return {**node, "trouble": str(error)}
+
+        names = list(daemon.agent.membership.members)
+        return {"seen_from": daemon.settings.name, "nodes": list(await asyncio.gather(*map(of_node, names)))}
 
     async def _status(self, _caller, arguments):
         await self.refresh_endpoints()

@@ -93,6 +93,11 @@ class Survey:
         routes = self.routes(name)
         return min(routes, key=lambda route: getattr(route, "lost_in_a_row", 0)).address[0] if routes else ""
 
+    def addresses_of(self, name):
+        """All addresses of a node, even of one that is down."""
+        card = self.card() if name == self._settings.name else self._last_cards.get(name)
+        return [rail["address"] for rail in card["rails"]] if card else []
+
     def on_echo(self, message, address, rail):
         self._transport.answer_echo(rail, address, wire.Message(
             wire.ECHO_REPLY, message.sequence, self._settings.name, "", message.number))

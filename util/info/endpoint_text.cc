@@ -177,6 +177,20 @@ std::string json_of(const EndpointReport& answer) {
   return "{" + json_members(answer.report) + "}";
 }
 
+/// A further member of the JSON of a process; empty if its launcher was not requested or is unknown.
+std::string launcher_json(const Launcher& launcher) {
+  if (launcher.process == 0) return "";
+  Record facts("launcher");
+  facts.number("pid", static_cast<std::uint64_t>(launcher.process)).text("command", launcher.command);
+  std::string silent;
+  for (const SilentConnection& each : launcher.silent) {
+    Record connection("connection");
+    connection.text("from", each.from).text("to", each.to).number("retransmissions", each.retransmissions);
+    silent += (silent.empty() ? "{" : ", {") + json_facts(connection) + "}";
+  }
+  return ", \"launcher\": {" + json_facts(facts) + ", \"silent\": [" + silent + "]}";
+}
+
 }  // namespace
 
 std::string endpoints_text(const EndpointReports& answers, bool operations) {
@@ -249,7 +263,7 @@ std::string endpoints_json(const EndpointReports& answers) {
       if (before != nullptr) members += "]},";
       Record process("process");
       process.number("pid", static_cast<std::uint64_t>(answer.process)).text("command", answer.command);
-      members += "\n{" + json_facts(process) + ", \"endpoints\": [\n" + json_of(answer);
+      members += "\n{" + json_facts(process) + launcher_json(answer.launcher) + ", \"endpoints\": [\n" + json_of(answer);
     }
     before = &answer;
   }

@@ -49,6 +49,15 @@ std::set<std::string> listeners(const std::string& process) {
   return names;
 }
 
+/// True if a signal or a debugger has stopped the process, so that it cannot answer.
+bool is_stopped(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string text;
+  std::getline(file, text);
+  const std::size_t end = text.rfind(") ");  // the command may contain brackets
+  return end != std::string::npos && end + 2 < text.size() && (text[end + 2] == 'T' || text[end + 2] == 't');
+}
+
 /// 0 if this process may not see it.
 ino_t network_of(const std::string& process) {
   struct stat status {};
@@ -171,6 +180,10 @@ EndpointReports query_endpoints(const std::vector<int>& processes,
       if (question.open && !question.socket.same_user() && ::geteuid() != 0) {
         ++result.foreign;
         continue;
+      }
+      if (question.open && is_stopped(question.answer.process)) {
+        question.answer.trouble = "it does not answer: the process is stopped";
+        question.open = false;
       }
       questions.push_back(std::move(question));
     }

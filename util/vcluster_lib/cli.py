@@ -73,8 +73,8 @@ def _parser():
                         help="which mpirun: the directory of an installation, the path of an mpirun, or a name such as mpich "
                              "for mpirun.mpich (default: mpirun in PATH)")
     mpirun.add_argument("--slots", type=int, metavar="S",
-                        help="ranks per node before the next node is used (default: what spreads -np over all nodes); processes that "
-                             "Open MPI's ranks spawn need free ones")
+                        help="ranks per node before the next node is used (default: what spreads -np over all nodes); if you choose it, "
+                             "processes that Open MPI's ranks spawn need free ones")
     mpirun.add_argument("--on", metavar="NODES", help="only these nodes, in this order, such as node1,node3")
 
     mpirun.add_argument("--key", action="store_true",
@@ -245,10 +245,15 @@ def main(arguments):
         arguments = ["mpirun", *own]
     options = _parser().parse_args(arguments)
     try:
-        return _dispatch(options, words)
+        status = _dispatch(options, words)
+        sys.stdout.flush()
+        return status
     except (VclusterError, build.BuildError, job_key.JobKeyError) as error:
         print(f"vcluster: {error}", file=sys.stderr)
         return 1
+    except BrokenPipeError:  # the reader of the output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return 0
     except KeyboardInterrupt:
         print("vcluster: interrupted, nothing is left behind", file=sys.stderr)
         return 130

@@ -33,6 +33,9 @@ _COUNT = {"-n", "-np", "-c"}
 _PLACE = {"-H", "-host", "-hosts", "-hostfile", "-machinefile", "-machine", "-f", "-default-hostfile", "-rf", "-rankfile"}
 _BIND = {"-bind-to", "-bind-to-core", "-bind-to-socket", "-rf", "-rankfile", "-cpu-set", "-cpu-list"}
 _PER_NODE = {"-ppn", "-perhost", "-rr"}
+_OVERSUBSCRIBE = {"-oversubscribe", "-nooversubscribe"}
+_PATHS = {"pml", "mtl", "btl", "osc"}  # parameters of Open MPI that say by which way messages go
+_FILES = "OMPI_MCA_mca_base_param_files"
 
 
 def option_length(word):
@@ -62,6 +65,10 @@ class _Request:
         return bool(self.options & options)
 
 
+# All slots are taken by the ranks if nobody chose their number: processes that these spawn share them.
+_SPAWN = {"orte": ["--mca", "rmaps_base_oversubscribe", "1"], "prrte": ["--prtemca", "rmaps_default_mapping_policy", ":OVERSUBSCRIBE"]}
+
+
 @dataclasses.dataclass(frozen=True)
 class Launcher:
     """One installed mpirun."""
@@ -82,15 +89,27 @@ class Launcher:
                 return {"LD_PRELOAD": ":".join(filter(None, [os.environ.get("LD_PRELOAD"), library]))}
         raise VclusterError(f"--coll: there is no {name}: build it (ninja -C build/release), or install the package")
 
+    def parameters(self, words):
+        """For Open MPI and a user who has asked for the provider, but for no way of Open MPI: the file of parameters that selects it,
+        behind the user's own file, which so takes precedence."""
+        if self.kind not in ("orte", "prrte") or os.environ.get("FI_PROVIDER") != "cluster" or _Request(words).parameters & _PATHS or \
+                any(name in os.environ for name in (_FILES, *(f"OMPI_MCA_{path}" for path in _PATHS))):
+            return {}
+        here = os.path.dirname(os.path.realpath(__file__))
+        ours = os.path.join(os.path.dirname(here), "openmpi", f"openmpi{4 if self.kind == 'orte' else 5}.conf")
+        return {_FILES: ",".join([os.path.expanduser("~/.openmpi/mca-params.conf"), ours])}
+
     def command(self, record, words, slots, chosen):
         """The complete command line, to run in the first node."""
-        request = _Request(words)
+        request, spread = _Request(words), slots is None
         nodes = chosen or record["nodes"]
         ranks = request.count or len(nodes) * (slots or 1)
         slots = slots or -(-ranks // len(nodes))
         labels = [node["label"] for node in nodes]
         family = _hydra if self.kind in ("mpich", "intel") else _open_mpi
         line = [self.program, *family(self.kind, state.directory(record["name"]), request, labels, slots, ranks)]
+        if spread and self.kind in _SPAWN and not request.decides(_PLACE | _OVERSUBSCRIBE):
+            line += _SPAWN[self.kind]
         if request.count is None and request.has_program and not request.decides(_PLACE):
             line += ["-n", str(ranks)]
         return line + words

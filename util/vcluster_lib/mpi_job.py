@@ -73,7 +73,7 @@ def run(record, launcher, words, slots, chosen, keyed=False, collectives=False):
     job = str(uuid.uuid4())
     with _key_of(record, job) if keyed else contextlib.nullcontext({}) as additions:
         return _run(record, launcher.command(record, words, slots, chosen), (chosen or record["nodes"])[0], job,
-                    {**launcher.environment, **additions, **(launcher.collectives() if collectives else {})})
+                    {**launcher.environment, **launcher.parameters(words), **additions, **(launcher.collectives() if collectives else {})})
 
 
 def _run(record, line, holder, job, additions):

@@ -93,6 +93,13 @@ async def output(request, visit):
                                                        more=was_open or bool(piece)))
 
 
+async def why(request, visit):
+    """Why the job makes no progress."""
+    job = await _found(request, visit, to_read=True)
+    lines = await request.app.state.context.cluster.why_job(job.number, job.user)
+    return request.app.state.context.page("why_part.html", visit, text="\n".join(lines))
+
+
 async def cancel(request, visit):
     job = await _found(request, visit, to_read=True)
     if job.is_open:
@@ -104,4 +111,5 @@ async def cancel(request, visit):
 ROUTES = [access.page("/jobs", roles.LOOK, show), access.page("/part/jobs", roles.LOOK, part),
           access.page("/jobs/new", roles.SUBMIT, form), access.page("/jobs/new", roles.SUBMIT, submit, "POST"),
           access.page("/jobs/{job}", roles.LOOK, show_job), access.page("/jobs/{job}/part", roles.LOOK, job_part),
-          access.page("/jobs/{job}/output", roles.LOOK, output), access.page("/jobs/{job}/cancel", roles.SUBMIT, cancel, "POST")]
+          access.page("/jobs/{job}/output", roles.LOOK, output), access.page("/jobs/{job}/why", roles.LOOK, why),
+          access.page("/jobs/{job}/cancel", roles.SUBMIT, cancel, "POST")]

@@ -17,28 +17,7 @@ KEEP_SECONDS = 300
 JOBS_MAX, PEERS_MAX = 32, 256
 OTHER = "other"
 STUCK_SECONDS = 1.0  # longer than any retransmission should take
-_JOB_VARIABLES = (b"SLURM_JOB_ID", b"CLUSTER_JOB", b"PMIX_NAMESPACE", b"PMI_JOBID")
 _FLOW = ("sent_frames", "lost_frames", "retransmitted_frames")
-
-
-def job_of(pid):
-    """The job that started a process, by its environment; empty without one."""
-    try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            values = dict(entry.partition(b"=")[::2] for entry in file.read(1 << 20).split(b"\0"))
-    except OSError:
-        return ""
-    text = next((values[name].decode(errors="replace") for name in _JOB_VARIABLES if values.get(name)), "")
-    return "".join(character for character in text if character.isprintable())[:64]
-
-
-def owner_of(pid):
-    """The user that started a process; None if it has ended."""
-    try:
-        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
-            return next((int(line.split()[1]) for line in file if line.startswith("Uid:")), None)
-    except OSError:
-        return None
 
 
 def stuck(endpoint):

@@ -13,9 +13,12 @@ import json
 import shutil
 import time
 
+from cluster_lib.ranks import job_of, owner_of
+from cluster_why_lib import here
+
 from .. import checked
 from ..errors import AgentError
-from .accounting import Accounting, job_of, owner_of
+from .accounting import Accounting
 
 SECONDS_MAX = 10
 WAIT_SECONDS = 1.5  # cluster-info waits a second for answers
@@ -93,6 +96,15 @@ class Endpoints:
         latest["processes"] = [_sensible(process) for process in latest["processes"]]
         self.accounting.look(latest["processes"], time.monotonic())
         self.latest = latest
+
+    async def ranks(self):
+        """The processes of this node with endpoints, and ranks without, for cluster-why."""
+        if not self._program:
+            raise AgentError("cluster-info is not installed on this node")
+        try:
+            return await asyncio.to_thread(here.describe, await self._run(*here.question(self._program)[1:]))
+        except (here.NoReport, OSError) as error:
+            raise AgentError(str(error)) from error
 
     async def why(self):
         """In words, why operations of this node's processes wait."""
