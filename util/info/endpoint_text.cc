@@ -263,7 +263,8 @@ std::string endpoints_json(const EndpointReports& answers) {
       if (before != nullptr) members += "]},";
       Record process("process");
       process.number("pid", static_cast<std::uint64_t>(answer.process)).text("command", answer.command);
-      members += "\n{" + json_facts(process) + launcher_json(answer.launcher) + ", \"endpoints\": [\n" + json_of(answer);
+      members += "\n{" + json_facts(process) + launcher_json(answer.launcher) + ", \"endpoints\": [\n" +
+                 json_of(answer);
     }
     before = &answer;
   }
