@@ -223,10 +223,10 @@ bool has_single_receive_queue(const Interface& interface) {
 }
 
 /// Opens the rings of a link: in the group, or outside if the group does not work and that is wanted.
-class RingOpener {
+class PacketRings {
  public:
-  RingOpener(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,
-             const Environment& environment)
+  PacketRings(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,
+              const Environment& environment)
       : name_(name),
         interface_(interface),
         settings_(settings),
@@ -254,7 +254,7 @@ class RingOpener {
   std::shared_ptr<RingGroup> group_;  ///< null if there is none, or the rings are outside
 };
 
-std::unique_ptr<PacketRing> RingOpener::open(const RingShape& shape) {
+std::unique_ptr<PacketRing> PacketRings::open(const RingShape& shape) {
   const auto attempt = [&] {
     return PacketRing::open(interface_.index, name_, shape, group_, settings_.rings, environment_, failure_);
   };
@@ -267,7 +267,7 @@ std::unique_ptr<PacketRing> RingOpener::open(const RingShape& shape) {
   return ring;
 }
 
-std::unique_ptr<PacketRing> RingOpener::open_ethertype() {
+std::unique_ptr<PacketRing> PacketRings::open_ethertype() {
   std::unique_ptr<PacketRing> ring = open(RingShape::of_small_frames(settings_.ring_slots));
   if (ring == nullptr) {
     environment_.log.warn(
@@ -296,7 +296,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::unique_ptr<PacketRing> ring;
   std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
-    RingOpener opener(port->name(), interface, settings, environment);
+    PacketRings opener(port->name(), interface, settings, environment);
     ring = opener.open_main();
     error = opener.error();
     if (group != nullptr) *group = opener.group();

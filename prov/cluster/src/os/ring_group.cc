@@ -89,20 +89,17 @@ std::uint32_t fanout_id_of(int socket) {
   return word & 0xffff;
 }
 
-}  // namespace
-
-/// Holds the lock of the table. Converts to false if another process has held the lock for too long.
-class RingGroup::Locked {
+/// Holds the lock of a table. Converts to false if another process has held the lock for too long.
+class TableLock {
  public:
-  explicit Locked(RingGroup& group)
-      : file_(group.file_),
-        guard_(group.table_mutex_),
-        held_(await([&] { return set_lock(file_, kTableLock, F_WRLCK); })) {}
-  ~Locked() {
+  /// `mutex`: excludes the other threads of this process.
+  TableLock(const Descriptor& file, std::mutex& mutex)
+      : file_(file), guard_(mutex), held_(await([&] { return set_lock(file_, kTableLock, F_WRLCK); })) {}
+  ~TableLock() {
     if (held_) set_lock(file_, kTableLock, F_UNLCK);
   }
-  Locked(const Locked&) = delete;
-  Locked& operator=(const Locked&) = delete;
+  TableLock(const TableLock&) = delete;
+  TableLock& operator=(const TableLock&) = delete;
   explicit operator bool() const { return held_; }
 
  private:
@@ -110,8 +107,6 @@ class RingGroup::Locked {
   std::lock_guard<std::mutex> guard_;
   bool held_;
 };
-
-namespace {
 
 const char* const kStopped = "another process of this user holds the table of rings for too long";
 
@@ -223,7 +218,7 @@ std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered
 
 /// Takes a number for this process, and begins to answer processes that join.
 bool RingGroup::start(std::string& reason) {
-  const Locked locked(*this);
+  const TableLock locked(file_, table_mutex_);
   if (!locked) {
     reason = kStopped;
     return false;
@@ -284,7 +279,7 @@ void RingGroup::free_dead() const {
 std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                           const SocketAddress& address, const RingLayout& layout,
                                           std::size_t blocks, std::size_t members_max, std::string& reason) {
-  const Locked locked(*group);
+  const TableLock locked(group->file_, group->table_mutex_);
   if (!locked) {
     reason = kStopped;
     return nullptr;
@@ -339,7 +334,7 @@ bool RingGroup::enter(const RingSeat& seat, std::string& reason) {
 /// Returns false without a reason if the socket cannot enter yet. It waits for the owners of earlier places,
 /// who make their rings, and for the kernel, until it has removed the sockets of erased places.
 bool RingGroup::enter_fanout(const RingSeat& seat, RingList& list, std::string& reason) {
-  const Locked locked(*this);
+  const TableLock locked(file_, table_mutex_);
   if (!locked) {
     reason = kStopped;
     return false;
@@ -366,7 +361,7 @@ bool RingGroup::enter_fanout(const RingSeat& seat, RingList& list, std::string& 
 /// installed it.
 bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reason) {
   std::uint64_t wanted = 0;
-  if (const Locked locked(*this); locked) wanted = list.changes;
+  if (const TableLock locked(file_, table_mutex_); locked) wanted = list.changes;
   const std::atomic_ref<std::uint64_t> installed(list.installed);
   const auto is_installed = [&] { return installed.load(std::memory_order_acquire) >= wanted; };
   const bool in_time = await([&] {
@@ -385,7 +380,7 @@ bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reaso
 void RingGroup::install_now(const RingSeat& seat, RingList& list, std::string& reason) {
   FilterProgram program;
   std::uint64_t version = 0;
-  if (const Locked locked(*this); locked) {
+  if (const TableLock locked(file_, table_mutex_); locked) {
     program = spreading(list.targets());
     version = list.changes;
   } else {
@@ -405,7 +400,7 @@ void RingGroup::leave(RingSeat& seat) {
   FilterProgram none = no_frames();
   attach_filter(seat.socket.number(), SO_ATTACH_FILTER, none);
   std::vector<Descriptor> removed;  // declared before the lock, so closed after the lock is released
-  const Locked locked(*this);
+  const TableLock locked(file_, table_mutex_);
   if (!locked) return;  // the place is free when this process ends
   RingList& list = table().list(seat.kind);
   std::vector<std::uint64_t> serials;

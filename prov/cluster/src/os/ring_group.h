@@ -78,7 +78,6 @@ class RingGroup {
 
  private:
   friend struct RingSeat;
-  class Locked;
 
   RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, SharedMemory memory);
   static std::unique_ptr<RingGroup> open(int index, std::string& reason);

@@ -213,7 +213,8 @@ TEST(Spreading, OnePortOfSeveralAddresses) {
       rings.push_back({other(family, at), 10 + at});
     const FilterProgram program = spreading(rings);
     for (const RingTarget& ring : rings) EXPECT_EQ(ring_of(program, ring.address), ring.index);
-    std::vector<std::byte> unknown(ours(family).ip().begin(), ours(family).ip().end());
+    const SocketAddress base = ours(family);
+    std::vector<std::byte> unknown(base.ip().begin(), base.ip().end());
     unknown[0] ^= std::byte{1};
     unknown[3] ^= std::byte{2};
     EXPECT_EQ(ring_of(program, family == Family::v4 ? SocketAddress::v4(unknown.data(), 9228)
