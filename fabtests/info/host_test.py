@@ -143,6 +143,21 @@ class Host(unittest.TestCase):
         refusals = self.report(FI_CLUSTER_PEER_TIMEOUT="7")["refusals"]
         self.assertIn("FI_CLUSTER_PEER_TIMEOUT=7 is refused", refusals[0]["why"])
 
+    def test_rules_for_firewalls(self):
+        """life.ports applies them."""
+        def ports(written):
+            return endpoint_program.run("--ports", before=["env", f"FI_CLUSTER_PORTS={written}"])
+
+        said = ports("40000-40063").stdout
+        for rule in ("nft add rule inet filter input udp dport 40000-40063 accept", "nft add rule inet filter output tcp dport 40000-40063 accept",
+                     "firewall-cmd --permanent --add-port=40000-40063/udp", "--protocol tcp --port 40000-40063"):
+            self.assertIn(rule, said)
+        self.assertIn("--add-port=9228/tcp", ports("9228").stdout)
+        self.assertIn("FI_CLUSTER_PORTS is not set", ports("").stdout)
+        wrong = ports("40063-40000")
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("FI_CLUSTER_PORTS=40063-40000 is refused", wrong.stderr)
+
     def test_an_option_that_is_misspelt(self):
         self.assertEqual([entry["option"] for entry in self.report(FI_CLUSTER_LINKS="udp", FI_CLUSTER_LINK="udp")["ignored_options"]],
                          ["FI_CLUSTER_LINKS"])

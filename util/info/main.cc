@@ -14,6 +14,7 @@
 #include "host_report.h"
 #include "host_text.h"
 #include "json.h"
+#include "ports_text.h"
 
 namespace {
 
@@ -25,6 +26,7 @@ struct CommandLine {
   bool host = false;
   bool processes = false;
   bool why = false;
+  bool ports = false;
   std::vector<int> pids;
 };
 
@@ -45,6 +47,13 @@ void declare(CLI::App& app, CommandLine& line) {
       ->allow_extra_args(false);
   app.add_flag("-w,--why", line.why,
                "one sentence for each endpoint: which peer it waits for, and what the peer has to do");
+  app.add_flag("--ports", line.ports,
+               "only which ports must be open between nodes, as rules for nftables, firewalld and a security "
+               "group")
+      ->excludes("--host")
+      ->excludes("--all")
+      ->excludes("--pid")
+      ->excludes("--why");
   app.add_flag("-j,--json", line.json, "as JSON");
   app.set_version_flag("--version", "cluster-info " CLUSTER_VERSION);
   app.footer(
@@ -52,6 +61,7 @@ void declare(CLI::App& app, CommandLine& line) {
       "network namespace. Root sees the endpoints of all namespaces; in a container or a virtual node, root\n"
       "needs --pid for this. FI_CLUSTER_* options are those in the environment of this command.\n\n"
       "  FI_CLUSTER_IFACE=eth1 cluster-info --host\n"
+      "  FI_CLUSTER_PORTS=40000-40063 cluster-info --ports\n"
       "  cluster-info --pid 4711 --why\n"
       "  vcluster exec node1 cluster-info --pid 4711 --json");
 }
@@ -77,7 +87,20 @@ bool all_found(const CommandLine& line, const EndpointReports& answers) {
   return there;
 }
 
+int print_ports() {
+  bool from_user = false;
+  std::string error;
+  const provider::PortRange range = ports_in_use(from_user, error);
+  if (!error.empty()) {
+    std::fprintf(stderr, "cluster-info: %s\n", error.c_str());
+    return 1;
+  }
+  std::fputs(ports_text(range, from_user).c_str(), stdout);
+  return 0;
+}
+
 int run(const CommandLine& line) {
+  if (line.ports) return print_ports();
   const bool processes = line.processes || line.why || !line.pids.empty();
   const bool host = line.host || !processes;
   const bool running = processes || !line.host;

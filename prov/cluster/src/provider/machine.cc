@@ -163,7 +163,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
     error = FI_EACCES;
     return nullptr;
   }
-  const std::shared_ptr<os::UdpPort> port = open_port(*place, request.wanted.port(), log_, error);
+  const std::shared_ptr<os::UdpPort> port =
+      open_port(*place, request.wanted.port(), options_.ports(), log_, error);
   if (port == nullptr) return nullptr;
   const SocketAddress name = port->name();
   auto resources = std::make_shared<EngineResources>(name, log_);

@@ -58,6 +58,17 @@ std::optional<std::uint64_t> parse_number(std::string_view written, bool with_su
   return number << shift;
 }
 
+/// Parses a port or a range of ports, such as "40000-40063". An empty text means no range.
+std::optional<std::uint64_t> parse_ports(std::string_view written, std::uint64_t min, std::uint64_t max) {
+  if (written.empty()) return 0;
+  const std::size_t dash = std::min(written.find('-'), written.size());
+  const std::optional<std::uint64_t> first = parse_number(written.substr(0, dash), false);
+  const std::optional<std::uint64_t> last =
+      dash == written.size() ? first : parse_number(written.substr(dash + 1), false);
+  if (!first || !last || *first < min || *last > max || *first > *last) return std::nullopt;
+  return *first | *last << 16;
+}
+
 std::string size_text(std::uint64_t bytes) {
   if (bytes != 0 && bytes % (1u << 20) == 0) return std::to_string(bytes >> 20) + "m";
   if (bytes != 0 && bytes % (1u << 10) == 0) return std::to_string(bytes >> 10) + "k";
@@ -107,6 +118,8 @@ std::string allowed(const OptionRow& row) {
     case OptionKind::secret: return "one or two keys of 32 to 128 hexadecimal digits, separated by a comma";
     case OptionKind::text: return "at most " + std::to_string(kTextMax) + " characters";
     case OptionKind::boolean: return "yes or no";
+    case OptionKind::ports:
+      return "first-last, both " + std::to_string(row.min) + " to " + std::to_string(row.max);
     case OptionKind::choice: {
       std::string words;
       for (const char c : std::string_view(row.unit))
@@ -137,6 +150,9 @@ std::optional<Options::Value> Options::parse(const OptionRow& row, std::string_v
     case OptionKind::choice:
       if (!listed(row.unit, lower(written))) return std::nullopt;
       return Value{lower(written), 0, {}};
+    case OptionKind::ports:
+      number = parse_ports(written, row.min, row.max);
+      return number ? std::optional(Value{{}, *number, {}}) : std::nullopt;
     case OptionKind::boolean: number = parse_boolean(written); break;
     case OptionKind::number:
     case OptionKind::duration: number = parse_number(written, false); break;
@@ -169,12 +185,19 @@ Options::Options(const std::function<std::optional<std::string>(const OptionRow&
 
 void Options::wipe(Name name) { crypto::wipe(values_[static_cast<std::size_t>(name)].text); }
 
+PortRange Options::ports() const {
+  const std::uint64_t both = number(Name::ports);
+  return {static_cast<std::uint16_t>(both), static_cast<std::uint16_t>(both >> 16)};
+}
+
 transport::EngineSettings Options::settings() const {
   transport::EngineSettings settings;
+  if (!ports().any()) settings.team_port = ports().first;
   settings.shm = boolean(Name::shm);
   settings.shm_eager_max = number(Name::shm_eager);
   settings.net_eager_max = number(Name::net_eager);
   settings.peer_timeout = std::chrono::milliseconds(number(Name::peer_timeout));
+  settings.outage = std::chrono::milliseconds(number(Name::outage));
   settings.end_abandoned = boolean(Name::end_abandoned);
   settings.stuck_timeout = std::chrono::milliseconds(number(Name::stuck_timeout));
   return settings;
@@ -197,7 +220,6 @@ std::size_t spelling_distance(std::string_view one, std::string_view other) {
       const std::size_t changed = diagonal + (letter == other[i] ? 0 : 1);
       diagonal = row[i + 1];
       row[i + 1] = std::min({changed, diagonal + 1, row[i] + 1});
-  settings.outage = std::chrono::milliseconds(number(Name::outage));
     }
   }
   return row.back();

@@ -19,7 +19,7 @@
 
 namespace cluster::provider {
 
-enum class OptionKind : std::uint8_t { text, choice, path, secret, boolean, number, size, duration };
+enum class OptionKind : std::uint8_t { text, choice, path, secret, boolean, number, size, duration, ports };
 
 struct OptionRow {
   const char* name;
@@ -29,6 +29,14 @@ struct OptionRow {
   std::uint64_t min;
   std::uint64_t max;
   const char* help;
+};
+
+/// The ports from `first` to `last`. If `first` is 0, the user has set no range.
+struct PortRange {
+  std::uint16_t first = 0;
+  std::uint16_t last = 0;
+
+  bool any() const { return first == 0; }
 };
 
 std::span<const OptionRow> option_rows();
@@ -62,6 +70,7 @@ class Options {
   /// Overwrites the option's text in this object.
   void wipe(Name name);
   std::uint64_t number(Name name) const { return value(name).number; }
+  PortRange ports() const;
   bool boolean(Name name) const { return value(name).number != 0; }
 
   /// Calls visit(row, value, from_user) for every option, in the order of the table. `value` is the text that
@@ -80,8 +89,8 @@ class Options {
 
  private:
   struct Value {
-    std::string text;  ///< the value, if the kind is text, path, choice or secret
-    std::uint64_t number = 0;
+    std::string text;          ///< the value, if the kind is text, path, choice or secret
+    std::uint64_t number = 0;  ///< the value of all other kinds; of ports the first one, and the last << 16
     /// What the user has written, or a placeholder if the option is a secret. Empty if the default applies.
     std::string written;
   };

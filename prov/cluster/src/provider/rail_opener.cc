@@ -14,16 +14,30 @@ namespace cluster::provider {
 namespace {
 
 /// Returns a text that names the remedy. The log line contains it after os::error_text(). Port 0 means that
-/// the endpoint asked for any free port.
-const char* cure_for(int error, std::uint16_t port) {
+/// the endpoint asked for any free port of `range`.
+std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
   switch (error) {
     case EADDRINUSE:
+      if (port == 0 && !range.any())
+        return "; no port of FI_CLUSTER_PORTS=" + std::to_string(range.first) + "-" +
+               std::to_string(range.last) +
+               " is free: each endpoint of this node needs one, so widen the range";
       return port == 0 ? "; no port is free: widen net.ipv4.ip_local_port_range"
                        : "; another process has this port: choose another one, or none to get a free one";
     case EADDRNOTAVAIL: return "; no interface of this node has this address: ip address shows them";
     case EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE: choose another one";
     default: return "";
   }
+}
+
+/// Opens a port with the number of `wanted`. If this number is 0, opens the first free port of `range`.
+std::shared_ptr<os::UdpPort> open_within(const SocketAddress& wanted, const PortRange& range, int& error) {
+  if (wanted.port() != 0 || range.any()) return os::UdpPort::open(wanted, error);
+  for (std::uint32_t number = range.first; number <= range.last; ++number) {
+    auto port = os::UdpPort::open(wanted.with_port(static_cast<std::uint16_t>(number)), error);
+    if (port != nullptr || error != EADDRINUSE) return port;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -59,8 +73,8 @@ std::unique_ptr<link::Link> OpenedRails::take_link() {
   return std::make_unique<multipath::LinkBundle>(std::move(links));
 }
 
-std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port, Log& log,
-                                       int& error) {
+std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port,
+                                       const PortRange& range, Log& log, int& error) {
   const SocketAddress name = place.address.with_port(port);
   std::shared_ptr<os::UdpPort> opened = open_within(name, range, error);
   if (opened == nullptr) {
@@ -106,10 +120,10 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
     // read.
     const SocketAddress wanted = place->address.with_port(rails.ports.front()->name().port());
     std::shared_ptr<os::UdpPort> port = os::UdpPort::open(wanted, error);
-    if (port == nullptr) port = os::UdpPort::open(place->address, error);
+    if (port == nullptr) port = open_within(place->address, options.ports(), error);
     if (port == nullptr) {
       log.warn("cannot use %s as a rail: %s%s", place->interface.name.c_str(), os::error_text(error).c_str(),
-               cure_for(error, 0));
+               cure_for(error, 0, options.ports()).c_str());
       continue;
     }
     port->bind_egress(place->interface.index);

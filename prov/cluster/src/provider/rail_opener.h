@@ -48,10 +48,10 @@ struct OpenedRails {
   std::unique_ptr<link::Link> take_link();
 };
 
-/// Opens the UDP port of an endpoint on the address `place`. On failure, logs a warning, sets `error` to a
-/// positive errno and returns null.
-std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port, Log& log,
-                                       int& error);
+/// Opens the UDP port of an endpoint on the address `place`. If `port` is 0, uses the first free port of
+/// `range`. On failure, logs a warning, sets `error` to a positive errno and returns null.
+std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port,
+                                       const PortRange& range, Log& log, int& error);
 
 /// Adds a rail with a link on `port`. If the link cannot be opened, logs a warning and returns false.
 /// `sessions`: see choose_link().

@@ -34,6 +34,8 @@ struct EngineSettings : protocol::MessengerSettings {
   Duration stuck_timeout{
       0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never
   bool end_abandoned = true;  ///< receives from any sender end when every known peer is lost
+  /// The port of the multicast groups of teams. It must be the same on all members.
+  std::uint16_t team_port = 9228;
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
   bool fast_lane = true;
   /// Returns how long this endpoint keeps a session that it has only named to a caller, and an unknown source

@@ -84,6 +84,21 @@ TEST(Options, ValuesTakeEffect) {
   EXPECT_EQ(options.packet_settings().rings, 0u);
 }
 
+TEST(Options, PortsAreAPortOrARange) {
+  const auto read = [](const char* written) {
+    Environment environment{{{"ports", written}}, {}};
+    const PortRange range = environment.read().ports();
+    EXPECT_TRUE(environment.errors.empty()) << written;
+    return std::pair{range.first, range.last};
+  };
+  EXPECT_EQ(read("40000-40063"), (std::pair<std::uint16_t, std::uint16_t>{40000, 40063}));
+  EXPECT_EQ(read("1-65535"), (std::pair<std::uint16_t, std::uint16_t>{1, 65535}));
+  EXPECT_EQ(read("9228"), (std::pair<std::uint16_t, std::uint16_t>{9228, 9228}));
+  EXPECT_TRUE(Options().ports().any());
+  for (const char* written : {"0-5", "5-4", "40000-65536", "40000-", "-40000", "a-b", "1-2-3", "1 - 2"})
+    EXPECT_TRUE((Environment{{{"ports", written}}, {}}.refused())) << written;
+}
+
 TEST(Options, BothEndsOfARangeAreAllowedAndNothingBeyond) {
   for (const OptionRow& row : option_rows()) {
     if (row.kind != OptionKind::number && row.kind != OptionKind::size && row.kind != OptionKind::duration)
