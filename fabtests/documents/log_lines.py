@@ -6,7 +6,7 @@ import os
 import re
 
 MANUAL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man", "fi_cluster_messages.7")
-NAMES = re.compile(r"\[[0-9a-f:]+\]:\d+|\d+\.\d+\.\d+\.\d+(?::\d+)?|eth\d+|/\S+|\b\d+\b")
+NAMES = re.compile(r"\[[0-9a-f:]+\]:\d+|\d+\.\d+\.\d+\.\d+(?::\d+)?|eth\d+|/\S+|\b\d+(?:\.\d+)?\b")
 
 
 def headings():

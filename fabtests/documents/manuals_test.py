@@ -99,7 +99,7 @@ def warnings_of(code):
 def explains(heading, line):
     """Whether a heading of fi_cluster_messages(7) is a line that the format string makes, or its first words."""
     pieces = []
-    for part in re.split(r"((?<=: )%s(?:%s)*|%\w+)", line):
+    for part in re.split(r"((?<=: )%s(?:%s)*|%[.\d]*\w+)", line):
         reason = part.startswith("%s") and pieces and pieces[-1] == "\\ "
         pieces += [".+" if reason else r"\S+(?: \S+)?"] if part.startswith("%") else map(re.escape, re.findall(r"\s*\S+|\s", part))
     pattern = ""
