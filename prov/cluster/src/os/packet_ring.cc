@@ -37,7 +37,7 @@ constexpr std::size_t kCacheLine = 64;
 // The kernel allocates each block as a whole. The size must be a power of two.
 constexpr std::size_t kBlockBytes = 1024 * 1024;
 constexpr std::size_t kBlocksMax = 64;
-/// Gives about 700 slots for small frames if there are 64 slots for super-frames.
+/// Gives about 600 slots for small frames if there are 64 slots for super-frames.
 constexpr std::size_t kSlotsPerSmallBlock = 64;
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);

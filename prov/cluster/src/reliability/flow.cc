@@ -20,6 +20,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
   opening.features = wire::feature::kFrameParts;
   if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
+  if (settings.ethertype_whole) opening.features |= wire::feature::kEthertypeWhole;
   if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
   if (settings.ack_delay > kAckDelay) opening.features |= wire::feature::kAcksLate;
   if (!settings.stored) opening.features |= wire::feature::kNotStored;

@@ -55,6 +55,7 @@ struct FlowSettings {
   bool ethertype = false;         ///< true if the link receives frames of our EtherType
   Duration ack_delay =
       /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
+  bool ethertype_whole = true;    ///< such frames may be as long as link::kEthertypeFrameMax
       kAckDelay;
   Duration peer_timeout = 5s;
   Duration stuck_timeout{0};  ///< how long the peer's engine may stay silent; 0 means forever

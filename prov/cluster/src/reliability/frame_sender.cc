@@ -154,7 +154,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
                              const OutgoingAck& ack, AckIncluded& included) {
   encode(selection, limits_of(link), ack);
   link::OutBurst& burst = burst_.out;
-  const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
+  const bool alone = selection.single_new_frame() && burst.front().size <= handshake_.ethertype_frame_max();
   const std::size_t path = alone ? paths_.path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
   const std::size_t taken = link.send_burst(burst.frames());

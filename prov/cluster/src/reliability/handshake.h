@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/sequence.h"
+#include "link/link.h"
 #include "reliability/ack_delay.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
@@ -99,6 +100,11 @@ class Handshake {
   PeerSession peer() const { return {peer_epoch(), peer_session()}; }
   bool ethertype_negotiated() const {
     return peer_ && (ours_.features & peer_->features & wire::feature::kEthertypePath) != 0;
+  }
+  /// Returns the size of the longest frame that the peer receives on the EtherType path.
+  std::size_t ethertype_frame_max() const {
+    const bool whole = peer_ && (peer_->features & wire::feature::kEthertypeWhole) != 0;
+    return whole ? link::kEthertypeFrameMax : link::kEthertypeFrameOld;
   }
   /// Returns true if the peer has only named its session, and has shown no sign that it stores the session.
   bool peer_session_is_unstored() const {
