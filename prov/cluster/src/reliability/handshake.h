@@ -121,6 +121,11 @@ class Handshake {
   /// Returns the peer's name and further addresses, or nothing while the peer is unknown.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
 
+  /// Returns true if the peer has this address. False while the peer is unknown.
+  bool has_address(const SocketAddress& address) const {
+    return std::ranges::find(peer_addresses_, address) != peer_addresses_.end();
+  }
+
   /// Returns how many frames may be in flight or wait at the peer behind a gap.
   std::size_t window() const {
     const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);

@@ -34,6 +34,7 @@ struct EngineSettings : protocol::MessengerSettings {
   bool end_abandoned = false;  ///< receives from any sender end when every known peer is lost
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
   bool fast_lane = true;
+  bool frame_lane = true;  ///< the same between nodes, by the frame lane
   /// When an endpoint closes, it waits at most this long until its messages have left and are acknowledged.
   Duration linger = 2s;
 };

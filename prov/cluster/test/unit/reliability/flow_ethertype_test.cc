@@ -274,7 +274,7 @@ TEST(FlowEthertype, RetransmissionsTakeTheIpPath) {
   EXPECT_GE(retransmissions, 1u);
 }
 
-TEST(FlowEthertype, ALongFrameThatLeavesAloneTakesTheIpPathAndIsNotOvertaken) {
+TEST(FlowEthertype, AWholeFrameTakesIt) {
   EthertypePair pair;
   pair.ping_pong(30);
   pair.count_from_here();
