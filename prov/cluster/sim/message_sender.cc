@@ -72,7 +72,7 @@ bool MessageSender::post() {
   Status status;
   {
     const AllocationMeter::Scope scope(&env_.memory);
-    status = env_.engine.send(op);
+    status = sent_short(op) ? Status::ok : env_.engine.send(op);
   }
   env_.trace.line("host %u sends message %llu to %u, %zu bytes: %s", env_.self,
                   static_cast<unsigned long long>(message.number), message.to, message.length,
@@ -85,6 +85,23 @@ bool MessageSender::post() {
   if (message.injected) release(buffer);
   if (message.reported) ++under_way_;
   return true;
+}
+
+/// Like api/: a message without options may take a fast lane.
+bool MessageSender::sent_short(const protocol::SendOp& op) {
+  const bool plain = op.slices.size() == 1 && !op.more && op.length <= protocol::ShortSend::kBytesMax &&
+                     op.completion_level != CompletionLevel::delivery;
+  if (!plain || env_.plan.datagrams) return false;
+  return env_.engine.take_frame_lane(
+      op.to, protocol::ShortSend{.header = {.length = static_cast<std::uint32_t>(op.length),
+                                            .tagged = op.tagged,
+                                            .has_data = op.has_data,
+                                            .tag = op.tag,
+                                            .data = op.data},
+                                 .payload = op.slices[0].data(),
+                                 .context = op.context,
+                                 .report = op.report,
+                                 .completion_level = op.completion_level});
 }
 
 /// A datagram that does not fit into a frame is refused, and nothing follows.

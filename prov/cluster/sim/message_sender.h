@@ -33,6 +33,7 @@ class MessageSender {
   };
 
   Message draw_message(HostNumber to);
+  bool sent_short(const protocol::SendOp& op);
   void send_too_long(HostNumber to);
   void release(Buffer& buffer);
 

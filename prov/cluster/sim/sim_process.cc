@@ -12,7 +12,7 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamApplication = 4;
-/// No process of the simulation is forked.
+constexpr std::uint64_t kPollsPerFullTurn = 4;
 
 }  // namespace
 
@@ -100,7 +100,8 @@ void SimProcess::poll() {
   const std::uint64_t refused_before = counters_.refused_stale;
   {
     const AllocationMeter::Scope scope(&memory_);
-    engine_->poll();
+    // As an application does it: most turns may skip what was done a short time ago.
+    ++polls_ % kPollsPerFullTurn == 0 ? engine_->poll() : engine_->try_poll();
   }
   check_wrong_peer_refused(refused_before);
 }

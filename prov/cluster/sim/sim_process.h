@@ -110,7 +110,8 @@ class SimProcess {
   protocol::CompletionQueue sends_;
   protocol::CompletionQueue receives_;
   protocol::RegionTable regions_;
-  std::vector<SimLink*> links_;       ///< the engine's, by rail
+  std::vector<SimLink*> links_;  ///< the engine's, by rail
+  std::uint64_t polls_ = 0;
   ObservedLink* observed_ = nullptr;  ///< above them
   std::unique_ptr<Application> application_;
   std::unique_ptr<engine::Engine> engine_;  ///< behind the queues and counters that it writes to

@@ -75,6 +75,7 @@ Simulation::Simulation(const RunOptions& options)
   for (HostNumber host = 0; host < host_count_; ++host) {
     profiles_.push_back(draw_profile());
     profiles_.back().ethertype = ethertype_random.chance(800'000);
+    profiles_.back().settings.frame_lane = options.frame_lane;
   }
   SeededRandom narrow_random = SeededRandom::stream(options.seed, kStreamNarrowPaths);
   draw_narrow_paths(host_count_, horizon_, cluster_.network, faults, narrow_random);

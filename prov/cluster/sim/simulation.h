@@ -28,7 +28,8 @@ struct RunOptions {
   std::uint32_t rails = 0;  ///< 0: drawn
   std::string security = "none";
   std::string attack = "none";
-  std::string trace;  ///< file; empty: none
+  bool frame_lane = true;  ///< short messages may take the frame lane
+  std::string trace;       ///< file; empty: none
 };
 
 struct RunReport {

@@ -69,10 +69,23 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
           .report = report};
 }
 
+/// Sends a message by the frame lane, if it is for a peer on another node. Returns false if it did nothing.
+/// `fast_end`: only shorter messages may take the lane.
+bool send_between_nodes(Endpoint& endpoint, const TxFlags& flags, std::size_t fast_end, const void* buffer,
+                        std::size_t size, const SendOp& op, bool report) {
+  if (size >= fast_end) return false;
+  engine::ShortSend message = short_send(buffer, size, op, report);
+  message.completion_level = flags.completion_level;
+  return endpoint.engine()->take_frame_lane(op.to, message);
+}
+
 /// Sends a message that cannot take the fast lane. This is a separate function because it takes the address
 /// of `descriptor`. In the caller, `descriptor` can therefore stay in a register.
 [[gnu::noinline]] ssize_t send_generally(Endpoint& endpoint, const void* buffer, std::size_t size,
                                          void* descriptor, SendOp& op) noexcept {
+  const EpOptions& options = endpoint.options();
+  const TxFlags& flags = options.tx_flags();
+  if (send_between_nodes(endpoint, flags, options.fast_send_end(), buffer, size, op, flags.report)) return 0;
   if (descriptor != nullptr) op.handles = &descriptor;
   return send_buffer(endpoint, endpoint.options().tx_flags(), buffer, size, std::move(op));
 }
@@ -95,7 +108,9 @@ ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, Send
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, false), fast_end);
   if (result != Endpoint::kGeneralRoad) [[likely]]
     return result;
-  return send_buffer(endpoint, endpoint.options().inject_flags(), buffer, size, std::move(op));
+  const TxFlags& flags = endpoint.options().inject_flags();
+  if (send_between_nodes(endpoint, flags, fast_end, buffer, size, op, false)) return 0;
+  return send_buffer(endpoint, flags, buffer, size, std::move(op));
 }
 
 ssize_t send_vector(Endpoint& endpoint, const TxFlags& flags, const iovec* vector, void** descriptors,

@@ -16,6 +16,7 @@ Engine::Engine(EngineParts parts)
       no_lane_(messenger_, false),
       transports_(make_transports(parts_, context_)),
       lane_(transports_.lane != nullptr ? &transports_.lane->lane() : &no_lane_),
+      network_(transports_.network),
       loop_(parts_, context_, transports_),
       collective_(parts_, peers_, messenger_, loop_),
       background_(loop_, waiter_, packing_, messenger_, parts_.environment.clock,
@@ -37,7 +38,17 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   collective_.collectives().attach(bindings.tx_queue, bindings.joins_teams);
   messenger_.attach(all);
   lane_->attach();
+  if (network_ != nullptr) network_->attach();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) shm::FastLane::close(*peer);
+}
+
+bool Engine::take_frame_lane(std::uint64_t handle, const ShortSend& op) {
+  if (network_ == nullptr || !lock_.try_lock()) return false;
+  const std::lock_guard lock(lock_, std::adopt_lock);
+  Peer* const peer = peers_.used_before(handle);
+  if (peer == nullptr || !network_->send_short(*peer, op)) return false;
+  loop_.expect_answer();
+  return true;
 }
 
 Status Engine::send(const protocol::SendOp& op) {

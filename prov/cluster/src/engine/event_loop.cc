@@ -70,7 +70,8 @@ inline bool EventLoop::take_turn(PollScope scope) {
   }
   protocol::CollectiveListener* const collectives = messenger_.bindings().engine.collectives;
   if (collectives != nullptr && collectives->pending()) collectives->advance();
-  calm_turns_ = 0;
+  calm_turns_ = short_turns_ = 0;
+  if (network_ != nullptr && few_sources()) short_turns_ = Turn::kTurnsPerFullLook - 1;
   if (lane_ != nullptr && calm()) {
     calm_turns_ = lane_->peers().reads_all() ? Turn::kTurnsPerFullLook - 1 : kTurnsPerQuietRings - 1;
     if (!turn.hurries()) ticks_ = turn.ticks();
@@ -104,6 +105,12 @@ void EventLoop::review_waiting(Time now) {
 bool EventLoop::calm() const {
   return !lane_->peers().rings().empty() && messenger_.idle_but_for_accesses() && !groups_.active() &&
          all_of([](const Transport& each) { return each.may_be_skipped(); });
+}
+
+bool EventLoop::few_sources() const {
+  const bool rings = lane_ != nullptr && !lane_->peers().rings().empty();
+  return !rings && network_->takes_short_turns() && messenger_.idle_but_for_accesses() &&
+         !messenger_.rma().pending() && !groups_.active() && !holding();
 }
 
 /// Tells the transports which peers have new control segments. The next flush() or transmit() sends these

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 
+#include "base/end_of_memory.h"
 #include "engine/engine_parts.h"
 #include "engine/group_table.h"
 #include "engine/transports.h"
@@ -34,6 +35,7 @@ class EventLoop {
         waiter_(context.waiter),
         reach_(context.reach),
         lane_(transports.lane),
+        network_(transports.network),
         groups_(parts, context) {}
   GroupTable& groups() { return groups_; }
 
@@ -46,6 +48,11 @@ class EventLoop {
   /// written to `read` if `read` accepts them.
   template <typename Read>
   bool run_calm(Read& read);
+  /// Takes a short turn for a caller that calls again soon. It only takes messages that arrive by the frame
+  /// lane (reliability/frame_lane.h). It is possible only if the last full turn has left no other work, and
+  /// no peer of this node uses a ring. Returns false if a full turn must follow.
+  template <typename Read>
+  [[gnu::noinline]] bool run_short(Read& read);
   /// The common part of send, write, read, atomic and collective operations. It finds the peer, closes the
   /// peer's fast lane, and opens a carrier if the peer has none. Then it calls act(channel), which starts the
   /// operation. The operation leaves at once or, if `more` is true, together with the operations that follow.
@@ -53,7 +60,10 @@ class EventLoop {
   Status post(std::uint64_t handle, bool more, Act&& act);
   /// Makes the next turn a full turn. Called after an action outside of turns, because that action may leave
   /// work for the turn.
-  void disturb() { calm_turns_ = 0; }
+  void disturb() { calm_turns_ = short_turns_ = 0; }
+  /// Called after a message has left over the network outside of the general path. The next turns look at the
+  /// network.
+  void expect_answer() { calm_turns_ = 0; }
   /// Returns the number of turns so far. May be called without the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }
   /// Called when a receive waits for a peer without a carrier. A later turn contacts that peer.
@@ -116,6 +126,8 @@ class EventLoop {
   /// Returns true if the next turns may be calm: the only work left is to settle posted writes, and no
   /// transport needs a system call soon.
   bool calm() const;
+  /// Returns true if the next turns may be short.
+  bool few_sources() const;
   void mark_control();
   void flush_control();
   void deliver_held();
@@ -128,12 +140,14 @@ class EventLoop {
   protocol::Messenger& messenger_;
   transport::Waiter& waiter_;
   transport::PeerReach& reach_;
-  shm::ShmTransport* const lane_;  ///< null if the endpoint has no fast lane
+  shm::ShmTransport* const lane_;             ///< null if the endpoint has no fast lane
+  network::NetworkTransport* const network_;  ///< null if the endpoint has no frame lanes
   GroupTable groups_;
   std::atomic<std::uint32_t> turns_{0};  ///< written under the engine lock
   /// A mask of turn numbers. It is not 0 if the last full turn has left no work and nothing was done since.
   /// In this case a turn may be calm if its number has at least one of these bits.
   std::uint32_t calm_turns_ = 0;
+  std::uint32_t short_turns_ = 0;    ///< the same for short turns
   bool ended_early_ = false;         ///< the last turn ended early because memory ran out
   bool contact_awaited_ = false;     ///< receives wait for peers without a carrier
   Time next_review_{};               ///< when to call review_waiting() again
@@ -182,6 +196,21 @@ bool EventLoop::run_calm(Read& read) {
   }
   turns_.store(turn, std::memory_order_relaxed);
   return true;
+}
+
+template <typename Read>
+bool EventLoop::run_short(Read& read) {
+  const std::uint32_t turn = turns() + 1;
+  if ((turn & short_turns_) == 0 || waiter_.may_sleep()) return false;
+  protocol::Success arrival;
+  const bool direct = read.accepts(messenger_.bindings().rx_queue);
+  bool used = false;
+  bool over = false;
+  const auto receive = [&] { over = network_->receive_short(direct ? &arrival : nullptr, used); };
+  if (!enough_memory_for(receive)) return false;
+  if (used) read.take(arrival);
+  if (over) turns_.store(turn, std::memory_order_relaxed);
+  return over;
 }
 
 }  // namespace cluster::engine

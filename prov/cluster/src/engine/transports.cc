@@ -38,7 +38,7 @@ Transports make_transports(const EngineParts& parts, const transport::TransportC
     auto network = std::make_unique<network::NetworkTransport>(
         context, network::NetworkResources{*parts.link, parts.rails, parts.probe.get(), parts.roster,
                                            datagrams, reach_memory_by(parts.region_connector.get())});
-    if (datagrams) made.datagrams = network.get();
+    (datagrams ? made.datagrams : made.network) = network.get();
     add(std::move(network));
   } else {
     context.reach.note_lacking("no network link, see FI_CLUSTER_LINK and FI_CLUSTER_IFACE");

@@ -17,8 +17,9 @@ namespace cluster::engine {
 
 struct Transports {
   std::vector<std::unique_ptr<transport::Transport>> all;
-  /// The next two transports get some messages directly. They are null if the endpoint has no such transport.
+  /// The next transports get some messages directly. They are null if the endpoint has no such transport.
   shm::ShmTransport* lane = nullptr;               ///< gets short messages inside the node
+  network::NetworkTransport* network = nullptr;    ///< gets short messages between nodes
   network::NetworkTransport* datagrams = nullptr;  ///< gets all messages of an FI_EP_DGRAM endpoint
 };
 

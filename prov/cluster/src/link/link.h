@@ -49,8 +49,11 @@ inline Path ip_path(Path path) {
 }
 
 inline constexpr std::size_t kPiecesMax = 12;
-/// The largest frame on the EtherType path, in bytes. For larger frames, this path is no faster than IP.
-inline constexpr std::size_t kEthertypeFrameMax = 1280;
+/// The largest frame on the EtherType path, in bytes: the longest frame over IPv4 on an Ethernet with an MTU
+/// of 1500. The rings for these frames have slots of this size.
+inline constexpr std::size_t kEthertypeFrameMax = 1472;
+/// The same for a peer without wire::feature::kEthertypeWhole, whose slots are smaller.
+inline constexpr std::size_t kEthertypeFrameOld = 1280;
 /// The largest number of 1500-byte frames that the kernel accepts as one super-frame (segmentation offload).
 inline constexpr std::size_t kBurstMax = 44;
 

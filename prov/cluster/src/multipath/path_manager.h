@@ -149,7 +149,7 @@ class PathManager {
   /// time. Prefers another path to `path`, unless each other path is worse or has never worked.
   Grant select_other(Time now, std::size_t path) const;
   /// Returns the path for one new frame that is sent singly: the IP path `ip` or its EtherType path. The
-  /// frame must have at most kEthertypeFrameMax bytes.
+  /// frame must not be too long for the EtherType path.
   std::size_t path_for_lone_frame(std::size_t ip);
   /// Records that frames up to `last` were sent on this IP path. No later frame may overtake them.
   void on_burst_sent(std::size_t ip, TransmissionNumber last) { paths_[ip]->last_burst_end = last; }

@@ -47,7 +47,8 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       flood_(parts.link, sessions.secrets().member_mark()),
       answers_(parts, peers),
       acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
-      integrity_(parts.link->integrity()) {
+      integrity_(parts.link->integrity()),
+      short_messages_(messenger) {
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
@@ -56,17 +57,89 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
+  only_lone_ = true;
   for (std::size_t burst = 0; burst < kBurstsPerTurn; ++burst) {
     const std::uint64_t refused = sealed ? refused_by_seal(parts_.environment.counters) : 0;
-    const std::size_t count = parts_.link->receive_burst(frames_);
+    const std::span<const link::InFrame> frames = next_burst();
+    const std::size_t count = frames.size();
     const std::size_t ended = sealed ? refused_by_seal(parts_.environment.counters) - refused : 0;
     now = parts_.environment.clock.now();
     empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
-    for (const link::InFrame& frame : std::span(frames_).first(count)) arrivals += receive_from(now, frame);
+    for (const link::InFrame& frame : frames) {
+      protocol::Success* no_reader = nullptr;
+      const bool lone = take_lone(now, frame, no_reader);
+      only_lone_ &= lone;
+      arrivals += lone ? 1 : receive_from(now, frame);
+    }
     if (count + ended < frames_.size()) break;
   }
+  only_lone_ &= arrivals != 0;
   watch(now);
   return arrivals;
+}
+
+/// Returns the frames that receive_short() has left, or takes a burst from the link.
+std::span<const link::InFrame> NetworkReceiver::next_burst() {
+  if (left_) return *std::exchange(left_, std::nullopt);
+  return std::span(frames_).first(parts_.link->receive_burst(frames_));
+}
+
+NetworkReceiver::Look NetworkReceiver::receive_short(protocol::Success* direct) {
+  Look look;
+  const std::span<const link::InFrame> frames = next_burst();
+  if (frames.empty()) {
+    ++empty_polls_;
+    look.all = true;
+    return look;
+  }
+  empty_polls_ = 0;
+  look.now = parts_.environment.clock.now();
+  protocol::Success* place = direct;
+  while (look.taken < frames.size() && take_lone(look.now, frames[look.taken], place)) ++look.taken;
+  look.direct_used = place != direct;
+  look.all = look.taken == frames.size();
+  if (!look.all) left_ = frames.subspan(look.taken);
+  return look;
+}
+
+/// Processes an arrival that is one frame and may take the frame lane. Returns false if it may not; nothing
+/// is changed then. If `direct` is not null, writes the completion there and sets `direct` to null. Otherwise
+/// the completion goes into the queue.
+bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::Success*& direct) {
+  const std::uint32_t session = wire::session_of_lone(frame.bytes);
+  RemotePeer* const peer = session != 0 && frame.segment == 0 ? sessions_.find(session) : nullptr;
+  if (peer == nullptr || peer->flow == nullptr || !peer->flow->lane().open() || peer->common.failed)
+    return false;
+  wire::LoneFrame lone;
+  if (!wire::admit_lone(frame.bytes, lone)) return false;
+  bool taken = false;
+  peers_.serve(peer->common, [&] { taken = take_lone(now, *peer, lone, frame, direct); });
+  return taken || peer->common.failed;
+}
+
+bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
+                                const link::InFrame& frame, protocol::Success*& direct) {
+  const bool accounted = peer.held != 0 || peer.common.handle.value == protocol::kAddrNotAvail;
+  if (accounted || peer.sibling.claim == RemotePeer::Sibling::Claim::made ||
+      !peer.flow->lane().predicts(lone, frame.from)) {
+    return false;
+  }
+  protocol::RecvRequest* const receive = short_messages_.receive_for(peer.channel, lone.message);
+  if (receive == nullptr || !short_messages_.charge(peer.channel, lone.message)) return false;
+  tx_.note_use(peer);
+  const bool answers = peer.flow->lane().take(now, lone, frame.from, frame.arrived);
+  peer.heard_at = now;
+  ++parts_.environment.counters.frames_received;
+  const protocol::Success arrival =
+      short_messages_.deliver(peer.channel, *receive, lone.message, lone.payload);
+  if (direct != nullptr) {
+    *std::exchange(direct, nullptr) = arrival;
+  } else {
+    short_messages_.rx_queue()->push_success(arrival);
+  }
+  tx_.complete_acked(peer);
+  if (answers) tx_.mark(peer);
+  return true;
 }
 
 /// Checks for a flood of frames that are refused or belong to no session (FloodWatch). With a key, the sealed

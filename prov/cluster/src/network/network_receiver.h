@@ -3,6 +3,9 @@
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
 // new, they are delivered together, otherwise one by one.
 //
+// A frame that its flow expects, with one short message for a posted receive, takes the frame lane: a few
+// checks replace all of the above (reliability/frame_lane.h).
+//
 // If the store of unexpected messages has no space for a message, the flow holds the segment that begins the
 // message. The flow acknowledges neither the frame of that segment nor the frames behind it, so the sender
 // waits. receive_held() continues as soon as there may be space.
@@ -23,6 +26,7 @@
 #include "network/tx_scheduler.h"
 #include "network/unknown_budget.h"
 #include "protocol/messenger.h"
+#include "protocol/short_messages.h"
 #include "transport/arrival.h"
 #include "transport/peer_table.h"
 #include "wire/admit.h"
@@ -41,6 +45,21 @@ class NetworkReceiver {
   /// Processes the frames that the link has, and returns their number. Sets `now` to a time after the arrival
   /// of all of them.
   std::size_t receive(Time& now);
+  /// Takes one burst from the link, and processes the frames that may take the frame lane. `direct`: where
+  /// the completion of the first message is written, or null. The next receive() begins with the frames that
+  /// are left.
+  struct Look {
+    std::size_t taken = 0;     ///< frames that were processed
+    bool all = false;          ///< no frames are left
+    bool direct_used = false;  ///< a completion is in `direct`; the others are in the queue
+    Time now{};                ///< a time after the arrival of all frames; only if `taken` is not 0
+  };
+  Look receive_short(protocol::Success* direct);
+  /// Called if receive_short() has found nothing, and receive() follows. It need not look again.
+  void found_nothing() { left_ = std::span<const link::InFrame>(); }
+  /// Returns true if the last receive() has found only frames that took the frame lane.
+  bool only_lone() const { return only_lone_; }
+  protocol::ShortMessages& short_messages() { return short_messages_; }
   /// Returns how many times receive() was called since it last found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
   /// Returns true if flows hold messages.
@@ -54,6 +73,10 @@ class NetworkReceiver {
 
  private:
   std::size_t receive_from(Time now, const link::InFrame& frame);
+  bool take_lone(Time now, const link::InFrame& frame, protocol::Success*& direct);
+  bool take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone, const link::InFrame& frame,
+                 protocol::Success*& direct);
+  std::span<const link::InFrame> next_burst();
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
@@ -79,7 +102,11 @@ class NetworkReceiver {
   SessionAcceptor acceptor_;
   const wire::Integrity integrity_;
   std::optional<DatagramEndpoint> datagrams_;
+  protocol::ShortMessages short_messages_;
   std::array<link::InFrame, link::kBurstMax> frames_;
+  /// The frames of a burst that are left for receive(). If the span is empty, the link was just found empty.
+  std::optional<std::span<const link::InFrame>> left_;
+  bool only_lone_ = false;
   std::uint32_t empty_polls_ = 0;
   bool holding_ = false;
   std::vector<std::uint32_t> holding_sessions_;  ///< sessions whose flows hold a segment

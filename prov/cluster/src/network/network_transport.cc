@@ -23,6 +23,10 @@ constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is 
 /// the processor meanwhile.
 constexpr std::size_t kArrivalsFew = 4;
 
+/// After a full turn, short turns that find nothing may follow for this number of ticks. Timers may be late
+/// by this time, 1 to 2 us.
+constexpr std::uint64_t kTicksPerShortLook = 1 << 12;
+
 bool is_loopback(const SocketAddress& address) {
   const ConstBytes ip = address.ip();
   if (address.family() == SocketAddress::Family::v4) return ip.front() == std::byte{127};
@@ -64,6 +68,8 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
       clock_(context.environment.clock),
       peers_(context.peers),
       messenger_(context.messenger),
+      packing_(context.packing),
+      waiter_(context.waiter),
       tx_(parts_, peers_, messenger_, context.packing, context.outage),
       sessions_(parts_, peers_, messenger_, context.reach, tx_),
       receiver_(parts_, peers_, messenger_, context.admission, tx_, sessions_, context.reach),
@@ -195,6 +201,45 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
+/// While messages share frames (transport/packing_policy.h), a message that is not the only one in flight
+/// takes the general path. So does every message while a thread may sleep, because the general path sets the
+/// alarm.
+bool NetworkTransport::send_short(Peer& peer, const protocol::ShortSend& message) {
+  RemotePeer* const remote = parts_.find(peer);
+  if (remote == nullptr || !remote->carries() || peer.failed || waiter_.may_sleep()) return false;
+  reliability::Flow& flow = *remote->flow;
+  const std::size_t size = message.header.size() + message.header.length;
+  if (!flow.lane().accepts(size)) return false;
+  if (flow.queue().window().outstanding() != 0) {
+    if (packing_.in_stream()) return false;
+    packing_.may_wait();
+  }
+  bool queued = false;
+  const auto post = [&](carrier::Token token) {
+    return flow.queue().post_alone(message.header, message.payload, token);
+  };
+  const auto send = [&] { queued = receiver_.short_messages().send(remote->channel, message, post); };
+  if (!enough_memory_for(send) || !queued) return false;
+  bool left = false;
+  peers_.serve(peer, [&] {
+    tx_.note_use(*remote);
+    left = flow.lane().send(clock_.now(), *parts_.link);
+  });
+  if (!left) tx_.mark(*remote);
+  return true;
+}
+
+bool NetworkTransport::receive_short(protocol::Success* direct, bool& direct_used) {
+  const NetworkReceiver::Look look = receiver_.receive_short(direct);
+  direct_used = look.direct_used;
+  if (!look.all) return false;
+  const bool quiet = !tx_.urgent() && peers_.failed().empty();
+  if (look.taken != 0) return quiet && look.now < tx_.next_timer();
+  const bool over = quiet && !tx_.tx_pending() && clock_.ticks() - turned_at_ <= kTicksPerShortLook;
+  if (!over) receiver_.found_nothing();
+  return over;
+}
+
 /// Returns true if no peer on another node can wait for this endpoint, and this endpoint waits for none.
 bool NetworkTransport::may_be_skipped() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
@@ -216,6 +261,7 @@ bool NetworkTransport::receive(Turn& turn) {
   if (!turn.hurries() && turn.cheaper_in_use) looked_at_ = turn.ticks();
   Time now{};
   arrivals_ = receiver_.receive(now);
+  turned_at_ = clock_.ticks();
   if (receiver_.holding()) [[unlikely]]
     receiver_.receive_held(now);
   if (now >= tx_.next_timer() && tx_.run_timers(now)) receiver_.read_path_errors(now, false);
@@ -233,8 +279,9 @@ void NetworkTransport::before_pump() {
   }
 }
 
+/// If all arrivals have taken the frame lane, a later turn settles what the lane has left.
 void NetworkTransport::transmit(Turn& turn) {
-  if (!tx_.tx_pending()) return;
+  if (!tx_.tx_pending() || (receiver_.only_lone() && !tx_.urgent())) return;
   tx_.transmit(!turn.now || arrivals_ > kArrivalsFew ? clock_.now() : *turn.now);
 }
 
@@ -250,6 +297,7 @@ bool NetworkTransport::prepare_sleep() {
 }
 
 Time NetworkTransport::deadline() const {
+  if (tx_.unsettled()) return Time{};
   const Time timer = std::min(tx_.next_timer(), receiver_.deadline());
   return sessions_.reminder_wanted() ? std::min(timer, sessions_.next_reminder()) : timer;
 }

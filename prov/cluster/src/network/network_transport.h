@@ -60,6 +60,21 @@ class NetworkTransport final : public transport::Transport, private transport::W
   /// endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return receiver_.datagrams(); }
 
+  /// Called when the endpoint's bindings have changed.
+  void attach() { receiver_.short_messages().attach(); }
+  /// Sends the message by the frame lane of the peer (reliability/frame_lane.h). Returns false, and does
+  /// nothing, if the message has to take the general path.
+  bool send_short(Peer& peer, const protocol::ShortSend& message);
+  /// Returns true if the next turns may begin with receive_short().
+  bool takes_short_turns() const {
+    return parts_.settings.frame_lane && !tx_.flows().empty() && !receiver_.holding() &&
+           parts_.link->integrity() == wire::Integrity::checksum;
+  }
+  /// Takes frames that may take the frame lane. Returns true if nothing else needs a turn now. Otherwise the
+  /// caller takes a full turn, in which receive() goes on. `direct`: where the completion of the first
+  /// message is written, or null if it belongs in the queue. Sets `direct_used` if it was written there.
+  bool receive_short(protocol::Success* direct, bool& direct_used);
+
   const char* name() const override { return parts_.link->name(); }
   transport::OpenResult open(Peer& peer, std::string& reason) override;
   bool look_for(Peer& peer) override;
@@ -104,6 +119,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
   Clock& clock_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
+  transport::PackingPolicy& packing_;
+  const transport::Waiter& waiter_;
   TxScheduler tx_;
   SessionTable sessions_;
   NetworkReceiver receiver_;
@@ -111,6 +128,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   const ReachMemory reach_memory_;
   std::uint64_t looked_at_ = 0;   ///< when the network was last polled, in ticks
   std::size_t arrivals_ = 0;      ///< frames of the current turn
+  std::uint64_t turned_at_ = 0;   ///< when the last full turn looked at timers, in ticks
   bool logged_loopback_ = false;  ///< the log already names a peer with a loopback address
 };
 

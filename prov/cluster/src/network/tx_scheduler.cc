@@ -34,6 +34,7 @@ void TxScheduler::remove(RemotePeer& peer) {
   timers_.cancel(peer.timer);
   if (peer.tx_pending) std::erase(tx_pending_, &peer);
   peer.tx_pending = false;
+  if (tx_pending_.empty()) urgent_ = unsettled_ = false;
   end_probe(peer);
 }
 
@@ -46,13 +47,12 @@ void TxScheduler::transmit(Time now) {
     peers_.serve(peer.common, [&] { transmit(now, peer); });
   }
   tx_pending_.clear();
+  urgent_ = unsettled_ = false;
 }
 
 void TxScheduler::transmit(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
-  acked_tokens_.clear();
-  flow.take_acked(acked_tokens_);
-  messenger_.acked(acked_tokens_);
+  complete_acked(peer);
   if (peer.common.failed) return;
   if (flow.status() != Status::ok) return peers_.mark_failed(peer.common, flow.status());
   if (peer.channel.busy()) messenger_.pump(peer.channel);
@@ -70,6 +70,7 @@ bool TxScheduler::run_timers(Time now) {
     }
     RemotePeer& peer = *static_cast<RemotePeer*>(timer->owner);
     if (peer.common.failed) continue;
+    peer.flow->settle();
     const Time due = peer.flow->deadline();
     if (due > now) {
       timers_.schedule(peer.timer, due);
@@ -157,7 +158,10 @@ void TxScheduler::tell_of_outage(Time now, OutageWatch::News news) {
 
 void TxScheduler::disregard_turns() {
   turns_.disregard();
-  for (RemotePeer* peer : flows_) timers_.schedule(peer->timer, peer->flow->deadline());
+  for (RemotePeer* peer : flows_) {
+    peer->flow->settle();
+    timers_.schedule(peer->timer, peer->flow->deadline());
+  }
 }
 
 /// Asks the kernel of a silent peer whether the peer's process still exists. Each question takes a

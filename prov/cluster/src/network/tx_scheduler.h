@@ -43,11 +43,17 @@ class TxScheduler {
   void remove(RemotePeer& peer);
   const std::vector<RemotePeer*>& flows() const { return flows_; }
 
-  /// Records that the peer's flow has work to do in this turn.
+  /// Records that the peer's flow has work to do in this turn. Closes its frame lane until then.
   void mark(RemotePeer& peer) {
-    if (peer.tx_pending) return;
-    tx_pending_.push_back(&peer);
-    peer.tx_pending = true;
+    if (peer.flow != nullptr) peer.flow->lane().close();
+    urgent_ = true;
+    list(peer);
+  }
+  /// Records that the frame lane of the peer was used, so that a later turn has to settle what the lane has
+  /// left (reliability/frame_lane.h).
+  void note_use(RemotePeer& peer) {
+    unsettled_ = true;
+    list(peer);
   }
   /// Called when an operation was posted to the peer's flow. `more`: similar operations will follow at once.
   void posted(RemotePeer& peer, bool more) {
@@ -56,6 +62,16 @@ class TxScheduler {
     if (!waits) transmit(clock_.now());
   }
   bool tx_pending() const { return !tx_pending_.empty(); }
+  /// Returns true if a flow has more to do than to settle.
+  bool urgent() const { return urgent_; }
+  /// Returns true if a frame lane was used since the last transmit().
+  bool unsettled() const { return unsettled_; }
+  /// Completes the operations whose last frame the peer has acknowledged.
+  void complete_acked(RemotePeer& peer) {
+    acked_tokens_.clear();
+    peer.flow->take_acked(acked_tokens_);
+    messenger_.acked(acked_tokens_);
+  }
   void transmit(Time now);
   /// Called when the endpoint is about to close. From then on, no flow makes allowance for late turns.
   void disregard_turns();
@@ -71,6 +87,11 @@ class TxScheduler {
   const Outage& outage() const { return outage_; }
 
  private:
+  void list(RemotePeer& peer) {
+    if (peer.tx_pending) return;
+    tx_pending_.push_back(&peer);
+    peer.tx_pending = true;
+  }
   void transmit(Time now, RemotePeer& peer);
   void on_timer(Time now, RemotePeer& peer);
   void ask_kernel(Time now, RemotePeer& peer);
@@ -90,6 +111,8 @@ class TxScheduler {
   protocol::Messenger& messenger_;
   std::vector<RemotePeer*> flows_;  ///< the peers that have a flow
   std::vector<RemotePeer*> tx_pending_;
+  bool urgent_ = false;     ///< mark() was called since the last transmit()
+  bool unsettled_ = false;  ///< note_use() was called since the last transmit()
   std::size_t others_probed_ = 0;
   TimerHeap timers_;
   transport::PackingPolicy& packing_;

@@ -110,6 +110,36 @@ void write_headers(std::byte* out, const Origin& origin, const link::Path& to, s
   }
 }
 
+void KeptHeaders::write(const Origin& origin, const link::Path& to, bool ethertype) {
+  std::byte* const headers = bytes_.data() + sizeof(OffloadHeader);
+  write_headers(headers, origin, to, 0, ethertype ? Framing::own : Framing::udp);
+  to_ = to;
+  ethertype_ = ethertype;
+  v4_ = origin.address.family() == SocketAddress::Family::v4;
+  size_ = headers_size(origin.address.family());
+  if (v4_) {
+    std::byte* const ip = headers + kEthernetBytes;
+    put16(ip + 2, 0);
+    put16(ip + 10, 0);
+    sum_ = sum({ip, kV4Bytes}, 0);
+  }
+  kept_ = true;
+}
+
+ConstBytes KeptHeaders::with_payload(std::size_t payload) {
+  std::byte* const ip = bytes_.data() + sizeof(OffloadHeader) + kEthernetBytes;
+  const std::size_t udp_size = kUdpBytes + payload;
+  if (v4_) {
+    put16(ip + 2, kV4Bytes + udp_size);
+    put16(ip + 10, static_cast<std::uint16_t>(~fold(sum_ + static_cast<std::uint32_t>(kV4Bytes + udp_size))));
+    put16(ip + kV4Bytes + 4, udp_size);
+  } else {
+    put16(ip + 4, udp_size);
+    put16(ip + kV6Bytes + 4, udp_size);
+  }
+  return {bytes_.data(), sizeof(OffloadHeader) + size_};
+}
+
 bool read_headers(Bytes frame, int index, link::InFrame& out) {
   if (frame.size() < kEthernetBytes) return false;
   const std::uint16_t type = get16(frame.data() + 12);

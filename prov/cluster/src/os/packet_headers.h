@@ -48,11 +48,6 @@ enum class Framing : std::uint8_t {
 void write_headers(std::byte* out, const Origin& origin, const link::Path& to, std::size_t payload,
                    Framing framing);
 
-/// Reads an Ethernet frame, with the EtherType of IP or of the provider, that arrived on the interface
-/// `index`. Stores in `out` the path back to the sender and the payload, without its padding. Returns false
-/// if the frame does not contain a whole, unfragmented UDP datagram.
-bool read_headers(Bytes frame, int index, link::InFrame& out);
-
 /// A header in front of each frame of a packet socket with PACKET_VNET_HDR. It describes the offloads of the
 /// frame. Its layout is that of virtio_net_hdr in <linux/virtio_net.h>. That file is not valid C++, and on
 /// older systems it lacks UDP segmentation.
@@ -68,6 +63,36 @@ struct OffloadHeader {
   std::uint16_t checksum_offset = 0;
 };
 static_assert(sizeof(OffloadHeader) == 10);
+
+/// The headers of frames that go to one peer one by one. They differ only in the lengths, so they are written
+/// once and kept. Cannot hold headers with a UDP checksum.
+class KeptHeaders {
+ public:
+  /// Writes the headers for this path, without a UDP checksum.
+  void write(const Origin& origin, const link::Path& to, bool ethertype);
+  void forget() { kept_ = false; }
+  /// Returns true if the headers were written for this path.
+  bool fits(const link::Path& path, bool ethertype) const {
+    return kept_ && ethertype == ethertype_ && path.mac_known && path.same_mac(to_) && path.to == to_.to;
+  }
+  /// Sets the lengths for a datagram of `payload` bytes, and returns the headers. An OffloadHeader without
+  /// offloads is in front of them.
+  ConstBytes with_payload(std::size_t payload);
+
+ private:
+  bool kept_ = false;
+  bool ethertype_ = false;
+  bool v4_ = false;
+  std::size_t size_ = 0;
+  std::uint32_t sum_ = 0;  ///< IPv4: the sum of the header with a length of 0
+  link::Path to_;
+  std::array<std::byte, sizeof(OffloadHeader) + kHeadersMax> bytes_{};
+};
+
+/// Reads an Ethernet frame, with the EtherType of IP or of the provider, that arrived on the interface
+/// `index`. Stores in `out` the path back to the sender and the payload, without its padding. Returns false
+/// if the frame does not contain a whole, unfragmented UDP datagram.
+bool read_headers(Bytes frame, int index, link::InFrame& out);
 
 // The next two functions build frames with which hosts find or announce the hardware address of an IP
 // address: ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861). The kernel reads the answers.

@@ -99,6 +99,9 @@ class PacketLink final : public link::Link {
 };
 
 std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
+  if (frames.size() == 1) {
+    if (const std::optional<std::size_t> taken = sender_->send_on_kept_path(frames[0])) return *taken;
+  }
   std::size_t sent = 0;
   while (sent < frames.size()) {
     const bool raw_now = raw(*frames[sent].path);

@@ -34,7 +34,7 @@ static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOff
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kBlocksMax = 64;
-/// Gives about 700 slots for small frames if there are 64 slots for super-frames.
+/// Gives about 600 slots for small frames if there are 64 slots for super-frames.
 constexpr std::size_t kSlotsPerSmallBlock = 64;
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);

@@ -63,15 +63,40 @@ std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
   const std::size_t sent = batch_.send(
       frames, segment_max_, socket_.number(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, headers_[i].data()); });
-  if (sent != 0 || frames.empty() || has_carrier()) return sent;
-  counters_.link_unsendable += frames.size();
-  return frames.size();
+  if (frames.size() == 1) keep_headers(frames[0]);
+  return over(sent, frames.size());
+}
+
+/// Headers with a UDP checksum are not kept.
+void PacketSender::keep_headers(const link::OutFrame& frame) {
+  const bool ethertype = by_ethertype(*frame.path, frame.size);
+  if (origin_.address.family() == SocketAddress::Family::v6 && !ethertype) return;
+  kept_.write(origin_, *frame.path, ethertype);
+}
+
+std::optional<std::size_t> PacketSender::send_on_kept_path(const link::OutFrame& frame) {
+  const bool ethertype = by_ethertype(*frame.path, frame.size);
+  if (!kept_.fits(*frame.path, ethertype)) return std::nullopt;
+  if (ethertype) ++counters_.link_ethertype_sent;
+  batch_.clear();
+  batch_.open(1, frame.size);
+  batch_.add(kept_.with_payload(frame.size));
+  for (std::size_t i = 0; i < frame.count; ++i) batch_.add(frame.pieces[i]);
+  return over(batch_.submit(socket_.number(), counters_).frames, 1);
+}
+
+/// Returns how many of the frames count as sent.
+std::size_t PacketSender::over(std::size_t sent, std::size_t frames) {
+  if (sent != 0 || frames == 0 || has_carrier()) return sent;
+  counters_.link_unsendable += frames;
+  return frames;
 }
 
 void PacketSender::renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max) {
   if (index != index_ && bind_to(socket_.number(), index) == 0) index_ = index;
   origin_.mac = mac;
   segment_max_ = segment_max;
+  kept_.forget();
 }
 
 /// Called when the kernel accepts no frame. Where frames bypass the queueing discipline, the kernel returns
@@ -90,8 +115,7 @@ void PacketSender::open_message(std::span<const link::OutFrame> run, std::byte* 
   std::size_t payload = 0;
   for (const link::OutFrame& frame : run) payload += frame.size;
   const bool super = run.size() > 1;  // the kernel segments only frames with an IP EtherType
-  const bool ethertype =
-      ethertype_ && !super && run[0].path->ethertype && payload <= link::kEthertypeFrameMax;
+  const bool ethertype = !super && by_ethertype(*run[0].path, payload);
   const bool checksum = super || (family == SocketAddress::Family::v6 && !ethertype);
   OffloadHeader offload;
   if (checksum) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "base/counters.h"
@@ -32,6 +33,9 @@ class PacketSender {
 
   /// Does what Link::send_burst() does. The hardware address of every path must be known.
   std::size_t send(std::span<const link::OutFrame> frames);
+  /// Like send(), for one frame on the path of the last frame that send() has sent singly: its headers are
+  /// kept. Returns nothing, and does nothing, if the path is another one.
+  std::optional<std::size_t> send_on_kept_path(const link::OutFrame& frame);
   /// Called after the address of the origin has moved to another interface, or after the hardware address or
   /// MTU of the interface has changed.
   void renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max);
@@ -40,6 +44,12 @@ class PacketSender {
   PacketSender(Descriptor socket, int index, const Origin& origin, const PacketSenderSettings& settings,
                Counters& counters);
   bool has_carrier() const;
+  /// Returns true if a single frame leaves on the EtherType path.
+  bool by_ethertype(const link::Path& path, std::size_t size) const {
+    return ethertype_ && path.ethertype && size <= link::kEthertypeFrameMax;
+  }
+  void keep_headers(const link::OutFrame& frame);
+  std::size_t over(std::size_t sent, std::size_t frames);
   void open_message(std::span<const link::OutFrame> run, std::byte* header);
 
   Descriptor socket_;
@@ -49,6 +59,7 @@ class PacketSender {
   std::size_t segment_max_;
   bool ethertype_;
   SendBatch batch_;
+  KeptHeaders kept_;
   std::array<std::array<std::byte, sizeof(OffloadHeader) + kHeadersMax>, link::kBurstMax> headers_;
 };
 

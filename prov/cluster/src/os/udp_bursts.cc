@@ -136,9 +136,26 @@ UdpSender::UdpSender(std::shared_ptr<UdpPort> port, Counters& counters)
     : port_(std::move(port)), counters_(counters), batch_(true) {}
 
 std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
+  if (frames.size() == 1) return send_one(frames[0]);
   const std::size_t sent = batch_.send(
       frames, SIZE_MAX, port_->socket(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, slots_[i]); });
+  if (batch_.take_reported()) port_->drain_path_errors();
+  return sent;
+}
+
+/// Consecutive lone frames mostly go to the same peer, so its address is kept.
+std::size_t UdpSender::send_one(const link::OutFrame& frame) {
+  if (frame.path->to != lone_to_) {
+    lone_to_ = frame.path->to;
+    lone_size_ = static_cast<socklen_t>(lone_to_.to(lone_address_));
+  }
+  batch_.clear();
+  msghdr& header = batch_.open(1, frame.size);
+  header.msg_name = &lone_address_;
+  header.msg_namelen = lone_size_;
+  for (std::size_t i = 0; i < frame.count; ++i) batch_.add(frame.pieces[i]);
+  const std::size_t sent = batch_.submit(port_->socket(), counters_).frames;
   if (batch_.take_reported()) port_->drain_path_errors();
   return sent;
 }

@@ -116,11 +116,15 @@ class UdpSender {
   };
 
   void open_message(std::span<const link::OutFrame> run, Slot& slot);
+  std::size_t send_one(const link::OutFrame& frame);
 
   std::shared_ptr<UdpPort> port_;
   Counters& counters_;
   SendBatch batch_;
   std::array<Slot, link::kBurstMax> slots_;
+  sockaddr_storage lone_address_{};  ///< of `lone_to_`, to which the last single frame was sent
+  SocketAddress lone_to_{};
+  socklen_t lone_size_ = 0;
 };
 
 }  // namespace cluster::os

@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "carrier/memory_access.h"
 #include "wire/atomic.h"
+#include "wire/segment.h"
 
 namespace cluster::protocol {
 
@@ -87,6 +88,20 @@ struct ShortReceive {
   std::uint64_t ignore = 0;
   bool tagged = false;
   bool report = true;
+};
+
+/// A message of one buffer, without options: it may take a fast lane (shm/fast_lane.h,
+/// reliability/frame_lane.h).
+struct ShortSend {
+  wire::EagerHeader header;
+  const void* payload = nullptr;  ///< header.length bytes
+  void* context = nullptr;
+  /// False if the send is injected or has selective completion, so that only a failure is reported.
+  bool report = true;
+  /// Only between nodes it matters whether the message is complete before the peer has it.
+  CompletionLevel completion_level = CompletionLevel::transmit;
+
+  static constexpr std::size_t kBytesMax = 4096;
 };
 
 inline constexpr std::size_t kRmaIovMax = 8;  ///< rma_iov_limit

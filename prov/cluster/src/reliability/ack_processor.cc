@@ -15,14 +15,17 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
 }
 
 void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
-  // A peer that sends data and receives none repeats the same acknowledgement in each frame.
-  const Contents contents{view.ack, view.largest_acked, !view.has_ranges};
+  settle();
+  // A peer that sends data and receives none repeats the same acknowledgement in each frame. A block without
+  // ranges may repeat the number of spurious retransmissions.
+  const bool no_news = !view.has_ranges || (view.ranges.count == 0 && view.ranges.spurious == spurious_);
+  const Contents contents{view.ack, view.largest_acked, no_news};
   if (contents.without_ranges && last_ == contents) return;
   if (last_ && view.largest_acked.after(last_->largest_acked)) timer_.on_answer();
   last_ = contents;
   const SendWindow& window = queue_.window();
   const Sequence complete_before = window.first();
-  const std::size_t acked = acknowledge_frames(view);
+  const std::size_t acked = acknowledge_frames(view.ack, view.has_ranges ? &view.ranges : nullptr);
   if (!withheld_.empty()) release_withheld();
   // If the block is full, there may be further ranges that it does not contain.
   const bool partial = view.has_ranges && view.ranges.count == wire::kAckRangesMax;
@@ -38,21 +41,49 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   if (progress) timer_.on_progress(now, window.first() != window.next());
 }
 
-std::size_t AckProcessor::acknowledge_frames(const wire::FrameView& view) {
+void AckProcessor::settle() {
+  if (!unsettled_) return;
+  paths_.on_ack(unsettled_->now, unsettled_->ack);
+  unsettled_.reset();
+}
+
+bool AckProcessor::expects(const wire::LoneFrame& lone) const {
+  const SendWindow& window = queue_.window();
+  return !lone.ack.before(window.first()) && !lone.ack.after(window.next()) &&
+         !lone.largest_acked.before(last_->largest_acked) &&
+         !lone.largest_acked.after(sender_.last_transmission());
+}
+
+void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
+  if (last_->ack == lone.ack && last_->largest_acked == lone.largest_acked) return;
+  if (lone.largest_acked.after(last_->largest_acked)) timer_.on_answer();
+  last_ = {lone.ack, lone.largest_acked, true};
+  const SendWindow& window = queue_.window();
+  if (acknowledge_frames(lone.ack, nullptr) != 0) timer_.on_progress(now, window.first() != window.next());
+  News& news = unsettled_.emplace();
+  news.now = now;
+  news.ack.largest_acked = lone.largest_acked;
+  news.ack.known_end = window.next();
+  news.ack.next = sender_.last_transmission() + 1;
+  news.ack.arrived = arrived;
+  if (lone.ack_delay_ns) news.ack.delay = Duration(*lone.ack_delay_ns);
+}
+
+std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* ranges) {
   std::size_t acked = 0;
   const auto on_acked = [&](Sequence s, SentFrame& frame) {
     ++acked;
     paths_[frame.path].recovery.on_frame_acked({s, frame.transmission, frame.sent_at, frame.sendings == 1});
-    for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, view.ack);
+    for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, ack);
     frame_size_.on_acked(s, frame.sendings);
     queue_.recycle(std::move(frame.body));
   };
   const auto on_run_acked = [&](const AckedStretch& stretch) {
     acked += stretch.frames.count;
     paths_[stretch.path].recovery.on_frame_acked(stretch.frames);
-    if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, view.ack);
+    if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, ack);
   };
-  queue_.window().acknowledge(view.ack, view.has_ranges ? &view.ranges : nullptr, on_acked, on_run_acked);
+  queue_.window().acknowledge(ack, ranges, on_acked, on_run_acked);
   return acked;
 }
 

@@ -32,6 +32,15 @@ class AckProcessor {
   /// Processes the acknowledgement in the frame. `arrived`: when this node received the frame, perhaps long
   /// before `now`.
   void process(Time now, const wire::FrameView& view, Time arrived);
+  /// Returns true if take() can handle acknowledgements: no token is withheld, and the peer has answered.
+  bool ordinary() const { return withheld_.empty() && last_ && last_->without_ranges; }
+  /// Returns true if the acknowledgement in the frame is not older than the last one, and valid.
+  bool expects(const wire::LoneFrame& lone) const;
+  /// Like process(), for an acknowledgement that expects() has accepted. What the paths learn (round trips,
+  /// losses, congestion) waits for settle().
+  void take(Time now, const wire::LoneFrame& lone, Time arrived);
+  /// Tells the paths what take() has left. Call it before the paths or their deadlines are used.
+  void settle();
   /// Appends the tokens of segments that the peer has acknowledged.
   void take_acked(std::vector<carrier::Token>& tokens);
 
@@ -49,7 +58,13 @@ class AckProcessor {
     carrier::Token token;
   };
 
-  std::size_t acknowledge_frames(const wire::FrameView& view);
+  /// What the paths learn from an acknowledgement that was handled at `now`.
+  struct News {
+    Time now;
+    multipath::AckInfo ack;
+  };
+
+  std::size_t acknowledge_frames(Sequence ack, const wire::Ack* ranges);
   void report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before);
   void release_withheld();
   std::uint32_t new_spurious(const wire::FrameView& view);
@@ -63,6 +78,7 @@ class AckProcessor {
   std::uint32_t spurious_ = 0;  ///< the count of spurious retransmissions that the peer last reported
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
+  std::optional<News> unsettled_;  ///< from take(), for settle()
 };
 
 }  // namespace cluster::reliability

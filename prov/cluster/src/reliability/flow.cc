@@ -20,6 +20,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
   opening.features = wire::feature::kFrameParts;
   if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
+  if (settings.ethertype_whole) opening.features |= wire::feature::kEthertypeWhole;
   if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
   if (settings.ack_delay > kAckDelay) opening.features |= wire::feature::kAcksLate;
   if (!settings.stored) opening.features |= wire::feature::kNotStored;
@@ -76,7 +77,10 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       acks_(queue_, sender_, frame_size_, paths_, timer_),
       receiver_(handshake_.opening().window, settings.ack_delay, paths_, counters, status_),
       liveness_(settings.peer_timeout, settings.stuck_timeout, probes_for(settings), settings.outage),
-      challenges_(random) {}
+      challenges_(random),
+      lane_({status_, handshake_, frame_size_, paths_, queue_, sender_, acks_, receiver_, liveness_,
+             answer_delay_},
+            settings.lane) {}
 
 void Flow::answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link) {
   if (!status_.alive()) return;
@@ -88,7 +92,9 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
 /// If only answers (`done`) are left to send, they may wait until the owed acknowledgement is due. A data
 /// frame that leaves in the meantime carries both.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
+  lane_.close();
   if (!status_.alive()) return;
+  settle();
   detect_losses(now);
   const std::size_t paths_before = paths_.ip_paths();
   join_paths();
@@ -107,6 +113,7 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
   receiver_.on_ack_sent(sent.now, ack, included, bare || only_answers);
   liveness_.set_expecting(sent.now, !queue_.drained());
+  lane_.review(sent.now, link.integrity());
 }
 
 void Flow::detect_losses(Time now) {
@@ -132,6 +139,7 @@ void Flow::join_paths() {
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,
                             std::size_t count) {
+  settle();
   arrived = std::min(arrived, now);
   const bool session_kind = view.kind == wire::FrameKind::flow || view.kind == wire::FrameKind::fin;
   const bool knew_peer = handshake_.knows_peer();
@@ -183,6 +191,7 @@ Time Flow::deadline() const {
 }
 
 void Flow::on_timer(Time now) {
+  settle();
   if (!status_.alive()) return;
   if (receiver_.fin_timed_out(now)) status_.end(Status::reset);
   status_.end(liveness_.check(now));
@@ -237,6 +246,7 @@ wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
 }
 
 void Flow::on_path_error(Time now, const link::PathError& error) {
+  settle();
   if (!status_.alive()) return;
   if (!quotes_own_frame(error, handshake_, queue_.window())) {
     ++counters_.path_errors_unproven;

@@ -11,6 +11,7 @@
 //   paths           the paths to the peer (multipath/), each with its round trip, losses, congestion and pace
 //   timer           what to do when no acknowledgement arrives: tail loss probe, retransmission timeout
 //   liveness        whether the peer is still alive
+//   frame lane      a shorter road for short messages while everything is ordinary
 //
 // Down: queue().post() -> transmit(now, link). Up: receive(now, frame) -> receiver().next(), until next()
 // returns false. Every call receives the time as an argument; deadline() says when to call on_timer() again.
@@ -34,6 +35,7 @@
 #include "reliability/ack_processor.h"
 #include "reliability/flow_stats.h"
 #include "reliability/flow_status.h"
+#include "reliability/frame_lane.h"
 #include "reliability/frame_receiver.h"
 #include "reliability/frame_sender.h"
 #include "reliability/frame_size.h"
@@ -54,6 +56,7 @@ struct FlowSettings {
   std::size_t frame_max = 1472;
   std::size_t seal_overhead = 0;  ///< bytes that the seal of the link adds to each frame
   bool ethertype = false;         ///< true if the link receives frames of our EtherType
+  bool ethertype_whole = true;    ///< such frames may be as long as link::kEthertypeFrameMax
   Duration ack_delay =
       /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
       kAckDelay;
@@ -66,6 +69,7 @@ struct FlowSettings {
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;
+  bool lane = true;    ///< short messages may take the frame lane
   bool stored = true;  ///< false if the flow only answers a caller, and this side does not keep it
 };
 
@@ -94,6 +98,7 @@ class Flow {
 
   SendQueue& queue() { return queue_; }
   FrameReceiver& receiver() { return receiver_; }
+  FrameLane& lane() { return lane_; }
   const Handshake& handshake() const { return handshake_; }
   multipath::PathManager& paths() { return paths_; }
 
@@ -121,8 +126,10 @@ class Flow {
   void take_acked(std::vector<carrier::Token>& tokens) { acks_.take_acked(tokens); }
 
   // --- time ---
-  /// Returns when to call on_timer(), or kNever if nothing is pending.
+  /// Returns when to call on_timer(), or kNever if nothing is pending. If the lane was used since the last
+  /// call of transmit(), call settle() first.
   Time deadline() const;
+  void settle() { lane_.settle(); }
   /// Runs the timers: liveness, loss detection, tail loss probe, retransmission timeout, and the timeout
   /// after a fin. After this call, the caller calls transmit(), which also sends a delayed acknowledgement.
   void on_timer(Time now);
@@ -186,6 +193,7 @@ class Flow {
   AnswerDelay answer_delay_;
   Liveness liveness_;
   multipath::PathChallenges challenges_;
+  FrameLane lane_;
   /// The frames that the last call of detect_losses() or send_again() has found.
   std::vector<Sequence> lost_frames_;
   std::uint64_t lost_ = 0;  ///< number of frames declared lost so far, for stats()

@@ -77,6 +77,24 @@ class FrameReceiver {
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
+  /// Returns true if nothing unusual has to be considered for the next frame, and the header of a frame
+  /// carries the whole acknowledgement.
+  bool ordinary() const {
+    return window_.complete() && !fin_ && acks_.any_frame() &&
+           window_.spurious() == acks_.spurious_reported();
+  }
+  /// Returns true if the frame is the next one, and its transmission the newest. ordinary() must be true.
+  bool expects(Sequence s, TransmissionNumber transmission) const {
+    return s == window_.expected() && transmission.after(acks_.largest_received()) && window_.complete();
+  }
+  /// Records the arrival of a frame that expects() has accepted. The caller delivers it. Returns true if it
+  /// must be acknowledged at once.
+  bool take_expected(Time now, Time arrived, TransmissionNumber transmission, bool ack_now) {
+    using Urgency = AckScheduler::Urgency;
+    window_.take_expected(transmission);
+    acks_.on_frame(now, arrived, transmission, ack_now ? Urgency::soon : Urgency::none);
+    return acks_.due(now);
+  }
   /// Returns true if a fin may claim that the peer's last frame is the one before `end`.
   bool may_end_at(Sequence end) const;
   /// Notes that the peer has closed the flow, and that its last frame is the one before `end`.

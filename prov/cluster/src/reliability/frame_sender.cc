@@ -111,6 +111,34 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
+bool FrameSender::send_alone(Time now, link::Link& link, const OutgoingAck& ack) {
+  SendWindow& window = queue_.window();
+  const Sequence s = window.next();
+  FrameBody& body = *window.at(s).body;
+  std::byte* const start = body.segments() - sizeof(wire::FrameHeader);
+  wire::FrameHeader& header = wire::header_at(start);
+  header.kind = static_cast<std::uint8_t>(wire::FrameKind::flow);
+  header.flags = kSequenced | kOrdered | kAckNow | kAcknowledges;  // the message has a token
+  header.session = handshake_.peer_session();
+  header.sequence = s.value;
+  header.transmission = (transmission_ + 1).value;
+  ack.write(header);
+  link::OutFrame frame;
+  frame.add({start, sizeof header + body.filled});
+  wire::encode_frame(header, {frame.pieces.data(), frame.count}, link.integrity());
+  const bool small = frame.size <= handshake_.ethertype_frame_max();
+  const std::size_t path = small ? paths_.path_for_lone_frame(0) : 0;
+  frame.path = &paths_[path].address;
+  if (link.send_burst({&frame, 1}) == 0) return false;
+  ++transmission_;
+  window.on_new_sent(1, transmission_, now, static_cast<std::uint8_t>(path));
+  paths_[path].recovery.on_sent(now, s, transmission_);
+  if (!small) paths_.on_burst_sent(0, transmission_);
+  timer_.on_sent(now);
+  count_sent(1);
+  return true;
+}
+
 /// Encodes the selected frames into the burst. If the peer's session is unknown, an empty padding segment
 /// replaces the segments.
 void FrameSender::encode(const FrameSelector::Selection& selection, const FrameLimits& limits,
@@ -154,7 +182,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
                              const OutgoingAck& ack, AckIncluded& included) {
   encode(selection, limits_of(link), ack);
   link::OutBurst& burst = burst_.out;
-  const bool alone = selection.single_new_frame() && burst.front().size <= link::kEthertypeFrameMax;
+  const bool alone = selection.single_new_frame() && burst.front().size <= handshake_.ethertype_frame_max();
   const std::size_t path = alone ? paths_.path_for_lone_frame(selection.path) : selection.path;
   if (alone) burst.front().path = &paths_[path].address;
   const std::size_t taken = link.send_burst(burst.frames());

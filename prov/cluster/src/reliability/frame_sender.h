@@ -71,6 +71,7 @@ class FrameSelector {
   void put_back(const Pick& pick);
   /// Makes the next selection contain this frame, even if the windows are full.
   void repeat(Sequence frame) { repeat_ = frame; }
+  bool repeats() const { return repeat_.has_value(); }
 
  private:
   void select_new(Selection& selection, std::size_t limit);
@@ -98,6 +99,13 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, tells the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
+  /// Returns true if nothing unusual waits to be sent: no repetition, probe, part or retry on a full link.
+  bool ordinary() const {
+    return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
+           pacer_allows_at_ == kNever;
+  }
+  /// Sends the only queued frame, which has a body. Returns false if the link is full; the frame stays queued.
+  bool send_alone(Time now, link::Link& link, const OutgoingAck& ack);
   /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
   /// acknowledgement. Until the next turn, deadline() returns kNever, because the deadline of the
   /// AckScheduler ends the wait.

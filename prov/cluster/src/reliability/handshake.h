@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/sequence.h"
+#include "link/link.h"
 #include "reliability/ack_delay.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
@@ -100,6 +101,11 @@ class Handshake {
   bool ethertype_negotiated() const {
     return peer_ && (ours_.features & peer_->features & wire::feature::kEthertypePath) != 0;
   }
+  /// Returns the size of the longest frame that the peer receives on the EtherType path.
+  std::size_t ethertype_frame_max() const {
+    const bool whole = peer_ && (peer_->features & wire::feature::kEthertypeWhole) != 0;
+    return whole ? link::kEthertypeFrameMax : link::kEthertypeFrameOld;
+  }
   /// Returns true if the peer has only named its session, and has shown no sign that it stores the session.
   bool peer_session_is_unstored() const {
     return peer_ && !peer_has_opening_ && (peer_->features & wire::feature::kNotStored) != 0;
@@ -114,6 +120,11 @@ class Handshake {
   }
   /// Returns the peer's name and further addresses, or nothing while the peer is unknown.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
+
+  /// Returns true if the peer has this address. False while the peer is unknown.
+  bool has_address(const SocketAddress& address) const {
+    return std::ranges::find(peer_addresses_, address) != peer_addresses_.end();
+  }
 
   /// Returns how many frames may be in flight or wait at the peer behind a gap.
   std::size_t window() const {

@@ -48,6 +48,16 @@ class ReceiveWindow {
   Place place_of(Sequence s) const;
   /// Records the arrival of a frame whose place is `within`.
   Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
+  /// Returns true if take_expected() may be called: no frame is missing, held, or not handed on.
+  bool complete() const { return !holding_ && !has_gap() && all_handed_on(); }
+  /// Records the arrival of the expected frame, which the caller delivers itself. complete() must be true.
+  void take_expected(TransmissionNumber transmission) {
+    Slot& slot = at(expected_);
+    slot.sequence = given_ = expected_;
+    slot.transmission = transmission;
+    ++expected_;
+    highest_end_ = cursor_ = expected_;
+  }
   /// Returns true if arrive_run() accepts `count` frames from `s` on. All of them must be new. If they are
   /// ordered, the first must be the expected frame.
   bool takes_run(Sequence s, std::size_t count, bool ordered) const;

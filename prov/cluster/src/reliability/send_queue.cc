@@ -126,6 +126,19 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
   return enough_memory_for([&] { window_.push_run(run); }) ? run.payload.size() : 0;
 }
 
+bool SendQueue::post_alone(const wire::EagerHeader& header, const void* payload, carrier::Token token) {
+  return enough_memory_for([&] {
+    std::unique_ptr<FrameBody> body = bodies_.take();
+    body->tokens.push_back(token);
+    window_.reserve_frame();
+    header.write(body->segments());
+    copy_short(body->segments() + header.size(), static_cast<const std::byte*>(payload), header.length);
+    body->filled = header.size() + header.length;
+    body->ordered = true;
+    window_.push(std::move(body));
+  });
+}
+
 bool SendQueue::may_coalesce() const {
   return window_.outstanding() != 0 && window_.queued() == 0 && open_ &&
          open_->filled + last_ <= frame_size_.segment_capacity();

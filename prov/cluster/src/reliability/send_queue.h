@@ -54,6 +54,15 @@ class SendQueue final : public carrier::Carrier {
   /// posted.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
+  /// Returns true if post_alone() takes a segment of `size` bytes, header included: no other frame waits to
+  /// be sent or retransmitted, and few are in flight.
+  bool takes_alone(std::size_t size) const {
+    return status_.alive() && !open_ && window_.queued() == 0 && !window_.has_lost() &&
+           window_.span() < kAloneMax && size <= frame_size_.segment_capacity();
+  }
+  /// Queues a frame that contains only this message. Returns false if there is no memory.
+  bool post_alone(const wire::EagerHeader& header, const void* payload, carrier::Token token);
+
   /// Returns true if the open frame should wait for further segments: a segment as long as the last one fits
   /// into the frame, other frames are in flight, and no frame is queued.
   bool may_coalesce() const;
@@ -94,6 +103,7 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
+  static constexpr std::size_t kAloneMax = 8;  ///< frames in flight with which takes_alone() still agrees
   /// The most frames that one post() uses, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
   /// Payloads shorter than this are copied, because a copy is cheaper than a reference to user memory.

@@ -73,7 +73,11 @@ void SendWindow::on_sent(Sequence s, TransmissionNumber transmission, Time now, 
 void SendWindow::on_new_sent(std::size_t count, TransmissionNumber transmission, Time now,
                              std::uint8_t path) {
   const Sequence end = next_ + static_cast<std::uint32_t>(count);
-  outstanding_.insert(next_, end);
+  if (count == 1) {
+    outstanding_.insert(next_);
+  } else {
+    outstanding_.insert(next_, end);
+  }
   outstanding_count_ += count;
   for (; next_ != end; ++next_, ++transmission) {
     SentFrame& frame = at(next_);

@@ -46,16 +46,8 @@
 
 namespace cluster::shm {
 
-/// A message to send over the lane.
-struct ShortSend {
-  wire::EagerHeader header;
-  const void* payload = nullptr;  ///< header.length bytes
-  void* context = nullptr;
-  /// False if the send is injected or has selective completion, so that only a failure is reported.
-  bool report = true;
+using protocol::ShortSend;
 
-  static constexpr std::size_t kBytesMax = 4096;
-};
 static_assert(ShortSend::kBytesMax <= Geometry::kArenaMin / 8, "it always fits into one segment");
 
 class FastLane : protocol::MessengerParts {

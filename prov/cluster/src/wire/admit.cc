@@ -149,6 +149,55 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity) {
   return Refusal::none;
 }
 
+namespace {
+
+/// The first four bytes of a lone frame, as one word. kAckNow may be set as well.
+constexpr std::uint8_t kLoneFlags = kSequenced | kOrdered | kAcknowledges;
+constexpr std::uint32_t kLoneWord = kMagic | kVersion << 8 |
+                                    static_cast<std::uint32_t>(FrameKind::flow) << 16 |
+                                    std::uint32_t{kLoneFlags} << 24;
+constexpr std::uint32_t kLoneMask = ~(std::uint32_t{kAckNow} << 24);
+
+/// Reads the header of the only segment. Returns its size, or 0 if `rest` is anything but one eager message.
+std::size_t read_lone_message(ConstBytes rest, EagerHeader& message) {
+  if (rest.size() < sizeof(std::uint64_t)) return 0;
+  if (rest.size() < EagerHeader::size_with(rest[1]) || !message.read(rest.data())) return 0;
+  return rest.size() - message.size() == message.length ? message.size() : 0;
+}
+
+}  // namespace
+
+std::uint32_t session_of_lone(ConstBytes datagram) {
+  Le32 word;
+  Le32 session;
+  if (datagram.size() < sizeof(FrameHeader)) return 0;
+  std::memcpy(&word, datagram.data(), sizeof word);
+  if ((word & kLoneMask) != kLoneWord) return 0;
+  std::memcpy(&session, datagram.data() + offsetof(FrameHeader, session), sizeof session);
+  return session;
+}
+
+bool admit_lone(ConstBytes datagram, LoneFrame& out) {
+  FrameHeader header;
+  if (session_of_lone(datagram) == 0) return false;
+  std::memcpy(&header, datagram.data(), sizeof header);
+  if (header.length != datagram.size()) return false;
+  const ConstBytes rest = datagram.subspan(sizeof header);
+  const std::size_t head = read_lone_message(rest, out.message);
+  if (head == 0 || frame_checksum({&datagram, 1}) != header.checksum) return false;
+  out.session = header.session;
+  out.sequence = {header.sequence};
+  out.transmission = {header.transmission};
+  out.ack = {header.ack};
+  out.largest_acked = {header.largest_acked};
+  const std::uint16_t delay = header.ack_delay;
+  out.ack_delay_ns.reset();
+  if (delay != std::numeric_limits<std::uint16_t>::max()) out.ack_delay_ns = delay * kAckDelayUnit;
+  out.ack_now = (header.flags & kAckNow) != 0;
+  out.payload = rest.data() + head;
+  return true;
+}
+
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces) {
   const ConstBytes head = pieces[0];
   std::array<std::byte, sizeof(FrameHeader)> front;

@@ -67,6 +67,27 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity:
 /// Returns the CRC of a frame made of `pieces`. The first piece holds the whole FrameHeader.
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
 
+/// A frame of a flow that carries one whole eager message and an acknowledgement without ranges, and nothing
+/// else. Most frames of short messages are such frames (reliability/frame_lane.h).
+struct LoneFrame {
+  std::uint32_t session = 0;
+  Sequence sequence;
+  TransmissionNumber transmission;
+  Sequence ack;
+  TransmissionNumber largest_acked;
+  std::optional<std::uint64_t> ack_delay_ns;  ///< nothing if the delay is too long for its field
+  bool ack_now = false;
+  EagerHeader message;
+  const std::byte* payload = nullptr;  ///< message.length bytes
+};
+
+/// Returns the session that a lone frame names, or 0 if the bytes do not begin like a lone frame. Nothing is
+/// checked yet.
+std::uint32_t session_of_lone(ConstBytes datagram);
+/// Reads a datagram that is one lone frame with a checksum. Returns false if it is anything else, or if the
+/// checksum is wrong. admit() then says what it is.
+bool admit_lone(ConstBytes datagram, LoneFrame& out);
+
 // admit_run() checks the frames of a run. A long payload is sent as frames of equal length
 // (reliability/send_window.h), and segmentation offload delivers them back to back. The frames that continue
 // the first one differ from it only in numbers that can be computed. So after admit() has accepted the first

@@ -31,6 +31,8 @@ inline constexpr std::uint32_t kAcksLate = 16;
 /// The sender has not stored the session that it names. It makes the session when a frame names it
 /// (network/session_secrets.h: cookie_for()).
 inline constexpr std::uint32_t kNotStored = 32;
+/// Frames on the EtherType path to the sender may have link::kEthertypeFrameMax bytes.
+inline constexpr std::uint32_t kEthertypeWhole = 64;
 }  // namespace feature
 
 /// The layout on the wire. Newer versions append fields. Readers skip fields that they do not know.

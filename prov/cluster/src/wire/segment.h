@@ -142,6 +142,12 @@ struct EagerHeader {
   constexpr std::size_t size() const {
     return sizeof(std::uint64_t) * (std::size_t{1} + (tagged ? 1 : 0) + (has_data ? 1 : 0));
   }
+  /// Returns size() of a header with these flags, the second byte of the header.
+  static std::size_t size_with(std::byte flags) {
+    const auto bits = static_cast<unsigned>(flags);
+    return sizeof(std::uint64_t) * (std::size_t{1} + ((bits & segment_flag::kTagged) != 0 ? 1 : 0) +
+                                    ((bits & segment_flag::kData) != 0 ? 1 : 0));
+  }
   void write(std::byte* at) const {
     const std::uint64_t flags = (tagged ? segment_flag::kTagged : 0u) | (has_data ? segment_flag::kData : 0u);
     put(at, kKind | flags << kFlagsShift | std::uint64_t{length} << kLengthShift);

@@ -112,10 +112,32 @@ class FlowEnd {
   }
 
   link::PathError path_error(Status status) const { return path_error_about(*flow, name_of(peer_), status); }
-  /// One turn of an engine's agenda.
+  /// Sends a message by the frame lane. Returns false if the lane does not accept it.
+  bool send_alone(std::size_t length) {
+    const wire::EagerHeader header{
+        .length = static_cast<std::uint32_t>(length), .tagged = true, .tag = smalls_};
+    if (!backlog_.empty() || !flow->lane().accepts(header.size() + length)) return false;
+    const std::vector<std::byte> bytes = pattern(smalls_++, length);
+    EXPECT_TRUE(flow->queue().post_alone(header, bytes.data(), ++last_token_));
+    ++tokens_expected;
+    unsettled = true;
+    if (!flow->lane().send(now(), link)) flow->lane().close();
+    return true;
+  }
+  /// When this end needs a turn although nothing arrives.
+  Time deadline() const { return unsettled ? Time{} : flow->deadline(); }
+  /// One turn of an engine's agenda. If only the frame lane has brought something, the next turn settles it.
   void turn() {
+    const std::size_t before = alone_taken;
+    others_taken = 0;
     receive();
     take_tokens();
+    if (alone_taken != before && others_taken == 0 && flow->lane().open() && backlog_.empty()) {
+      unsettled = true;
+      return;
+    }
+    unsettled = false;
+    flow->settle();
     if (flow->deadline() <= now()) flow->on_timer(now());
     if (flow->status() == Status::ok && flow->liveness().keep_alive_due(now())) {
       last_keep_alive = flow->keep_alive(now(), {name_of(peer_), {}, false});
@@ -152,6 +174,10 @@ class FlowEnd {
   std::unique_ptr<reliability::Flow> flow;
   std::vector<Delivery> smalls;               ///< in the order they were handed on
   std::map<std::uint64_t, std::size_t> bulk;  ///< offset -> length
+  bool takes_alone = false;                   ///< arriving frames may take the frame lane
+  bool unsettled = false;                     ///< the lane was used since the last full turn
+  std::size_t alone_taken = 0;                ///< frames that arrived by the lane
+  std::size_t others_taken = 0;               ///< the other frames of this turn
   std::size_t answers = 0;
   std::size_t refused = 0;      ///< frames that the gate or the flow refused
   std::size_t keep_alives = 0;  ///< times the flow asked for a sign of life
@@ -202,7 +228,21 @@ class FlowEnd {
       held_long_.erase(token);
     }
   }
+  bool take_alone(const link::InFrame& frame) {
+    wire::LoneFrame lone;
+    if (!wire::admit_lone(frame.bytes, lone) || !flow->lane().predicts(lone, frame.from)) return false;
+    if (flow->lane().take(now(), lone, frame.from, frame.arrived)) flow->lane().close();
+    ++alone_taken;
+    wire::Segment segment;
+    segment.length = lone.message.length;
+    segment.tag = lone.message.tag;
+    smalls.push_back({segment, {lone.payload, lone.payload + lone.message.length}});
+    return true;
+  }
   void take(const link::InFrame& frame) {
+    if (takes_alone && take_alone(frame)) return;
+    flow->lane().close();
+    ++others_taken;
     wire::FrameView view;
     if (wire::admit(frame.bytes, view) != wire::Refusal::none) {
       ++refused;
@@ -291,7 +331,7 @@ class FlowPair {
 
   /// Moves to the next event, at most to `limit`; false if there is none before it.
   bool step(Time limit) {
-    const Time next = std::min({network.next_arrival(), a.flow->deadline(), b.flow->deadline()});
+    const Time next = std::min({network.next_arrival(), a.deadline(), b.deadline()});
     // A turn takes an engine some time, during which more may arrive.
     const Time then = std::max(next, clock.now() + 200ns);
     if (next == kNever || then > limit) return false;

@@ -179,5 +179,45 @@ TEST(FrameHeaders, RefusesContradictions) {
                              {59, 25, "UDP length beyond the packet"}});
 }
 
+// --- headers that are kept for lone frames ---
+
+TEST(KeptHeaders, AreWhatWriteHeadersWrites) {
+  for (const Ends& ends : {ends_v4(), ends_v6()}) {
+    for (const bool ethertype : {false, true}) {
+      KeptHeaders kept;
+      kept.write(ends.origin, ends.to, ethertype);
+      for (const std::size_t payload : {1472, 8, 0, 255, 256, 1021}) {
+        const ConstBytes got = kept.with_payload(payload);
+        std::vector<std::byte> wanted(headers_size(ends.to.to.family()));
+        write_headers(wanted.data(), ends.origin, ends.to, payload, ethertype ? Framing::own : Framing::udp);
+        ASSERT_EQ(got.size(), sizeof(OffloadHeader) + wanted.size());
+        EXPECT_TRUE(std::ranges::equal(got.subspan(sizeof(OffloadHeader)), wanted)) << payload;
+        EXPECT_TRUE(std::ranges::all_of(got.first(sizeof(OffloadHeader)),
+                                        [](std::byte byte) { return byte == std::byte{0}; }));
+      }
+    }
+  }
+}
+
+TEST(KeptHeaders, FitOnlyTheirPath) {
+  const Ends ends = ends_v4();
+  KeptHeaders kept;
+  EXPECT_FALSE(kept.fits(ends.to, false));
+  kept.write(ends.origin, ends.to, false);
+  EXPECT_TRUE(kept.fits(ends.to, false));
+  EXPECT_FALSE(kept.fits(ends.to, true));
+  link::Path other = ends.to;
+  other.to = other.to.with_port(5001);
+  EXPECT_FALSE(kept.fits(other, false));
+  other = ends.to;
+  other.mac = kOurMac;
+  EXPECT_FALSE(kept.fits(other, false));
+  other = ends.to;
+  other.mac_known = false;
+  EXPECT_FALSE(kept.fits(other, false));
+  kept.forget();
+  EXPECT_FALSE(kept.fits(ends.to, false));
+}
+
 }  // namespace
 }  // namespace cluster::os

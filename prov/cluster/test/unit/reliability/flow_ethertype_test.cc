@@ -274,11 +274,23 @@ TEST(FlowEthertype, RetransmissionsTakeTheIpPath) {
   EXPECT_GE(retransmissions, 1u);
 }
 
-TEST(FlowEthertype, ALongFrameThatLeavesAloneTakesTheIpPathAndIsNotOvertaken) {
+TEST(FlowEthertype, AWholeFrameTakesIt) {
   EthertypePair pair;
   pair.ping_pong(30);
   pair.count_from_here();
-  pair.a.send_small(link::kEthertypeFrameMax);
+  pair.a.send_small(1400);
+  pair.a.turn();
+  EXPECT_EQ(pair.by_ethertype, 1u);
+  ASSERT_TRUE(pair.run(1s));
+}
+
+TEST(FlowEthertype, ALongFrameForAPeerWithSmallSlotsTakesTheIpPathAndIsNotOvertaken) {
+  EthertypePair pair;
+  pair.b.settings.ethertype_whole = false;
+  pair.b.begin(1);
+  pair.ping_pong(30);
+  pair.count_from_here();
+  pair.a.send_small(link::kEthertypeFrameOld);
   pair.a.turn();
   EXPECT_EQ(pair.by_ip, 1u);
   pair.a.send_small(40);

@@ -199,6 +199,101 @@ TEST(Admit, SurvivesNoiseBehindARightHeader) {
   EXPECT_GT(passed, 0u);
 }
 
+// --- the second entrance, for frames of one short message ---
+
+constexpr std::uint8_t kLone = kSequenced | kOrdered | kAcknowledges;
+
+Page eager(const EagerHeader& message) {
+  Page page(message.size());
+  message.write(page.data());
+  for (std::uint32_t i = 0; i < message.length; ++i) page.push_back(static_cast<std::byte>(i + 1));
+  return page;
+}
+
+bool lone(const Page& page, LoneFrame& frame) {
+  const auto exact = std::make_unique<std::byte[]>(page.size());
+  if (!page.empty()) std::memcpy(exact.get(), page.data(), page.size());
+  return admit_lone({exact.get(), page.size()}, frame);
+}
+
+TEST(AdmitLone, ReadsAFrameOfOneMessage) {
+  const EagerHeader message{.length = 5, .tagged = true, .has_data = true, .tag = 6, .data = 7};
+  const Page page = sign(header_of(FrameKind::flow, kLone | kAckNow), eager(message));
+  LoneFrame frame;
+  ASSERT_TRUE(admit_lone(page, frame));
+  EXPECT_EQ(session_of_lone(page), 0xABCDu);
+  EXPECT_EQ(frame.session, 0xABCDu);
+  EXPECT_EQ(frame.sequence, Sequence{17});
+  EXPECT_EQ(frame.transmission, TransmissionNumber{19});
+  EXPECT_EQ(frame.ack, Sequence{4});
+  EXPECT_EQ(frame.largest_acked, TransmissionNumber{3});
+  EXPECT_EQ(frame.ack_delay_ns, 7 * kAckDelayUnit);
+  EXPECT_TRUE(frame.ack_now);
+  EXPECT_EQ(frame.message.length, 5u);
+  EXPECT_EQ(frame.message.tag, 6u);
+  EXPECT_EQ(frame.message.data, 7u);
+  EXPECT_EQ(frame.payload, page.data() + page.size() - 5);
+}
+
+TEST(AdmitLone, ReadsTheShortestMessages) {
+  LoneFrame frame;
+  EXPECT_TRUE(lone(sign(header_of(FrameKind::flow, kLone), eager({})), frame));
+  EXPECT_FALSE(frame.ack_now);
+  EXPECT_TRUE(lone(sign(header_of(FrameKind::flow, kLone), eager({.tagged = true})), frame));
+}
+
+TEST(AdmitLone, DoesNotKnowALongDelay) {
+  FrameHeader header = header_of(FrameKind::flow, kLone);
+  header.ack_delay = 0xFFFF;
+  LoneFrame frame;
+  ASSERT_TRUE(lone(sign(header, eager({})), frame));
+  EXPECT_FALSE(frame.ack_delay_ns);
+}
+
+TEST(AdmitLone, RefusesEveryFlippedBit) {
+  const Page page = sign(header_of(FrameKind::flow, kLone), eager({.length = 9, .tagged = true, .tag = 6}));
+  for (std::size_t bit = 0; bit < page.size() * 8; ++bit) {
+    Page flipped = page;
+    flipped[bit / 8] ^= std::byte{1} << (bit % 8);
+    LoneFrame frame;
+    EXPECT_FALSE(lone(flipped, frame)) << "bit " << bit;
+  }
+}
+
+TEST(AdmitLone, RefusesEveryPrefixAndWhateverFollows) {
+  Page page = sign(header_of(FrameKind::flow, kLone), eager({.length = 9, .tagged = true, .tag = 6}));
+  LoneFrame frame;
+  for (std::size_t size = 0; size < page.size(); ++size)
+    EXPECT_FALSE(lone(Page(page.begin(), page.begin() + static_cast<std::ptrdiff_t>(size)), frame));
+  page.push_back(std::byte{0});
+  EXPECT_FALSE(lone(page, frame));
+}
+
+TEST(AdmitLone, RefusesEverythingElseWithARightChecksum) {
+  const Page message = eager({.length = 9, .tagged = true, .tag = 6});
+  LoneFrame frame;
+  for (const int flags : {kSequenced | kAcknowledges, kSequenced | kOrdered, kLone | kOpening,
+                          kLone | kAckBlock, kLone | kSealed, kLone | kPart, 0}) {
+    EXPECT_FALSE(lone(sign(header_of(FrameKind::flow, static_cast<std::uint8_t>(flags)), message), frame));
+  }
+  EXPECT_FALSE(lone(sign(header_of(FrameKind::fin, kLone), message), frame));
+  FrameHeader nameless = header_of(FrameKind::flow, kLone);
+  nameless.session = 0;
+  EXPECT_FALSE(lone(sign(nameless, message), frame));
+  Page two = message;
+  two.insert(two.end(), message.begin(), message.end());
+  EXPECT_FALSE(lone(sign(header_of(FrameKind::flow, kLone), two), frame));
+  Page other = message;
+  other[0] = static_cast<std::byte>(SegmentKind::announce);
+  EXPECT_FALSE(lone(sign(header_of(FrameKind::flow, kLone), other), frame));
+  Page confirmed = message;
+  confirmed[1] |= std::byte{segment_flag::kConfirm};
+  EXPECT_FALSE(lone(sign(header_of(FrameKind::flow, kLone), confirmed), frame));
+  Page short_of_tag = eager({});
+  short_of_tag[1] |= std::byte{segment_flag::kTagged};
+  EXPECT_FALSE(lone(sign(header_of(FrameKind::flow, kLone), short_of_tag), frame));
+}
+
 TEST(Control, FramesAreAdmittedAndCarryTheirFields) {
   FrameView offending;
   ASSERT_EQ(admit_exactly(full_frame(), offending), Refusal::none);

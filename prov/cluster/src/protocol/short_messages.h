@@ -1,0 +1,100 @@
+// The protocol's part of the frame lane (reliability/frame_lane.h): sends a short message that nothing has to
+// precede, and delivers a short message to a receive that waits for it. Each function first checks whether
+// the message is ordinary. If it is not, the function does nothing, and the message takes the general path
+// (EagerProtocol).
+#pragma once
+
+#include "base/bytes.h"
+#include "protocol/messenger.h"
+
+namespace cluster::protocol {
+
+class ShortMessages : MessengerParts {
+ public:
+  explicit ShortMessages(const Messenger& messenger) : MessengerParts(messenger.parts()) {}
+
+  /// Decides where arrivals are reported. Called when the endpoint's bindings have changed.
+  void attach() {
+    const EndpointBindings& bindings = context_.bindings;
+    const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
+    rx_queue_ = plain ? bindings.rx_queue : nullptr;
+  }
+  /// Returns the queue in which arrivals are reported. Null if the endpoint must also report them in another
+  /// way; then deliver() must not be called.
+  CompletionQueue* rx_queue() const { return rx_queue_; }
+
+  /// Sends the message by post(token), which returns false if the carrier does not take it. The message is
+  /// complete when the carrier reports the token. Returns false if the message was not sent.
+  template <typename Post>
+  bool send(Channel& channel, const ShortSend& message, Post&& post) {
+    const std::size_t length = message.header.length;
+    const bool first = channel.tx.empty() && channel.rma.writes_announced == 0 && channel.rma.reads == 0;
+    if (!first || length > channel.eager_max || !channel.credit.covers(length) || outgoing_.left() == 0 ||
+        message.completion_level != CompletionLevel::transmit) [[unlikely]] {
+      return false;
+    }
+    auto& request = outgoing_.acquire_message(channel, SendOp{.length = length,
+                                                              .context = message.context,
+                                                              .tag = message.header.tag,
+                                                              .data = message.header.data,
+                                                              .tagged = message.header.tagged,
+                                                              .has_data = message.header.has_data,
+                                                              .report = message.report});
+    if (!post(OutgoingRequests::token_of(request))) [[unlikely]] {
+      outgoing_.withdraw(request);
+      return false;
+    }
+    request.posted = length;
+    request.state = OutgoingRequest::State::posted;
+    request.unanswered = 1;
+    channel.credit.charge(length);
+    Counters& counters = context_.counters;
+    ++counters.fast_sent;
+    ++counters.eager_sent;
+    counters.bytes_sent += length;
+    return true;
+  }
+
+  /// Returns the receive to which deliver() can deliver this message, or null if there is none.
+  RecvRequest* receive_for(const Channel& channel, const wire::EagerHeader& header) {
+    MatchQueue& queue = matcher_.queues().application(header.tagged);
+    RecvRequest* receive = queue.match_oldest(&channel, header.tag);
+    if (receive == nullptr) receive = queue.match_among_few(&channel, header.tag).receive;
+    const bool takes = receive != nullptr && receive->plain && header.length <= receive->capacity;
+    return takes && rx_queue_ != nullptr && !channel.assembly.active() ? receive : nullptr;
+  }
+  /// Returns false if this side has to advertise credit for the message, or if the peer has charged too much.
+  /// Otherwise charges the message, and deliver() must follow.
+  bool charge(Channel& channel, const wire::EagerHeader& header) const {
+    return channel.credit.pass(header.length, ahead_);
+  }
+  /// Delivers the message to the receive, and returns its completion. The caller reports it.
+  Success deliver(Channel& channel, RecvRequest& receive, const wire::EagerHeader& header,
+                  const std::byte* payload) {
+    std::byte* const buffer = receive.buffers()[0].data();
+    copy_short(buffer, payload, header.length);
+    matcher_.queues().application(header.tagged).withdraw(receive);
+    ++context_.counters.fast_received;
+    context_.counters.bytes_received += header.length;
+    const Success arrival{
+        .context = receive.context,
+        .kind = Completion::Kind::receive,
+        .tagged = header.tagged,
+        .has_data = header.has_data,
+        .tag = header.tag,
+        .data = header.data,
+        .buffer = buffer,
+        .length = header.length,
+        .source = context_.bindings.want_source ? context_.handles.handle_of(channel) : kAddrNotAvail};
+    pulls_.pool().keep(receive);
+    return arrival;
+  }
+
+ private:
+  /// This side need not grant a peer more credit as long as the granted credit exceeds the released bytes by
+  /// more than this number.
+  const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
+  CompletionQueue* rx_queue_ = nullptr;
+};
+
+}  // namespace cluster::protocol

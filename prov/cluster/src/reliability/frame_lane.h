@@ -1,0 +1,97 @@
+// The frame lane carries short messages between nodes, one message in a frame of its own. Most conditions for
+// its use are checked in advance, once for several messages. All other messages and frames take the general
+// road (Flow::transmit, Flow::receive), which does not depend on the lane.
+//
+// review() opens the lane at the end of each Flow::transmit() if everything is ordinary:
+//   - both sides have each other's opening, and the flow is alive;
+//   - there is one rail, from which the peer was heard, and the path MTU is known;
+//   - nothing is lost, queued, held, missing, or waits to be repeated, and no end is announced;
+//   - frames have checksums and no seals.
+// TxScheduler::mark() closes the lane: whoever gives the flow work for a turn thereby closes it until the
+// flow has done that work. So what review() has found stays true as long as the lane is open. Only the lane
+// itself uses the flow meanwhile, and it checks what its own uses can change.
+//
+// Down. send() writes a header in front of the message and makes one call of the link. The frame is in the
+// send window like any other: if it is lost, the general road retransmits it.
+//
+// Up. predicts() compares an arriving frame with the only frame that is expected now (Van Jacobson's header
+// prediction): the next sequence, a newer transmission, an acknowledgement that is not older than the last,
+// and the known address of the peer. take() records the arrival. The caller delivers the message.
+//
+// What neither the peer nor the application waits for is left to a later turn: round trips, congestion,
+// losses, the deadlines of the flow, and the signs of life. Flow calls settle() before it uses any of these.
+// The caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). After kUsesMax uses
+// the lane closes, so this turn cannot be put off for long.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/units.h"
+#include "link/link.h"
+#include "multipath/path_manager.h"
+#include "reliability/ack_processor.h"
+#include "reliability/flow_status.h"
+#include "reliability/frame_receiver.h"
+#include "reliability/frame_sender.h"
+#include "reliability/frame_size.h"
+#include "reliability/handshake.h"
+#include "reliability/liveness.h"
+#include "reliability/outgoing_ack.h"
+#include "reliability/send_queue.h"
+#include "wire/admit.h"
+
+namespace cluster::reliability {
+
+class FrameLane {
+ public:
+  static constexpr std::size_t kUsesMax = 32;  ///< between two turns
+
+  /// The parts of the flow that the lane uses.
+  struct Parts {
+    const FlowStatus& status;
+    const Handshake& handshake;
+    FrameSize& frame_size;
+    multipath::PathManager& paths;
+    SendQueue& queue;
+    FrameSender& sender;
+    AckProcessor& acks;
+    FrameReceiver& receiver;
+    Liveness& liveness;
+    AnswerDelay& answer_delay;
+  };
+  /// `enabled`: tests set it to false to compare the lane with the general road.
+  FrameLane(const Parts& parts, bool enabled) : parts_(parts), enabled_(enabled) {}
+
+  bool open() const { return uses_left_ != 0; }
+  void close() { uses_left_ = 0; }
+  /// Opens the lane if the conditions above hold, and closes it otherwise.
+  void review(Time now, wire::Integrity integrity);
+  /// Makes the paths and the liveness know what the lane has done since the last call.
+  void settle();
+
+  /// Returns true if send() may be called for a message whose segment has `size` bytes.
+  bool accepts(std::size_t size) const { return open() && parts_.queue.takes_alone(size); }
+  /// Sends the frame that SendQueue::post_alone() has queued. Returns false if the link is full. If so, the
+  /// general road sends the frame.
+  bool send(Time now, link::Link& link);
+
+  /// Returns true if the frame is the one that is expected now.
+  bool predicts(const wire::LoneFrame& frame, const link::Path& from) const;
+  /// Records the arrival of the frame that predicts() has accepted. Returns true if the peer needs its
+  /// acknowledgement at once. If so, the caller gives the flow a turn.
+  bool take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived);
+
+ private:
+  bool ordinary() const;
+  /// Returns true if the frames of the peer come from the address of the first path.
+  bool from_peer(const link::Path& from) const;
+
+  Parts parts_;
+  bool enabled_;
+  std::size_t uses_left_ = 0;  ///< 0: the lane is closed
+  Time heard_at_{};            ///< when take() was last called since settle(); Time{} if it was not
+  bool heard_by_ip_ = false;
+};
+
+}  // namespace cluster::reliability
