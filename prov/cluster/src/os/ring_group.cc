@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -26,8 +27,10 @@ namespace cluster::os {
 namespace {
 
 /// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
-constexpr Duration kPatience = 5s;
-constexpr Duration kLookAgain = 200us;
+constexpr Duration kPatience = 10s;
+constexpr Duration kLookAgain = 1ms;
+/// A process that waits for its turn looks at the table without the lock, and with the lock once in so many looks.
+constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
 /// The rings of a group take at most this part of the node's memory, and each ring one block beyond that.
@@ -270,8 +273,14 @@ bool RingGroup::lives(std::uint32_t process) const {
 }
 
 void RingGroup::free_dead() const {
+  std::array<std::optional<bool>, kProcessesMax + 1> known;
+  const auto alive = [&](std::uint32_t owner) {
+    std::optional<bool>& answer = known[std::min<std::size_t>(owner, kProcessesMax)];
+    if (!answer) answer = lives(owner);
+    return *answer;
+  };
   for (RingList& list : table().lists) {
-    const std::vector<std::uint64_t> gone = list.free_dead([&](std::uint32_t owner) { return lives(owner); });
+    const std::vector<std::uint64_t> gone = list.free_dead(alive);
     keeper_.withdraw(gone);
   }
 }
@@ -326,7 +335,12 @@ RingSeat::~RingSeat() {
 bool RingGroup::enter(const RingSeat& seat, std::string& reason) {
   RingList& list = table().list(seat.kind);
   reason.clear();
-  if (!seat.inherited && !await([&] { return enter_fanout(seat, list, reason) || !reason.empty(); }))
+  unsigned looks = 0;
+  const auto attempt = [&] {
+    const bool looks_only = !list.is_next(seat.serial) && ++looks % kLooksPerLock != 0;
+    return !looks_only && (enter_fanout(seat, list, reason) || !reason.empty());
+  };
+  if (!seat.inherited && !await(attempt))
     reason = "another process of this user is making its receive ring for too long";
   return reason.empty() && install(seat, list, reason);
 }

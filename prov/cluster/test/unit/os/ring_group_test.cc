@@ -171,6 +171,13 @@ TEST_F(RingGroups, SixtyFourEndpointsOfAProcessReceiveTheirOwnFrames) {
   }
 }
 
+TEST_F(RingGroups, SixtyFourProcessesThatJoinAtOnceReceiveTheirOwnFrames) {
+  std::vector<std::unique_ptr<Rank>> ranks;
+  for (int i = 0; i < 64; ++i) ranks.push_back(std::make_unique<Rank>(*hosts_));
+  open_sender();
+  reaches(ranks);
+}
+
 TEST_F(RingGroups, TheDeathOfMembersCostsTheOthersNoFrame) {
   std::vector<std::unique_ptr<Rank>> ranks;
   for (int i = 0; i < 8; ++i) ranks.push_back(std::make_unique<Rank>(*hosts_));
