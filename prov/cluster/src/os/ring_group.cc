@@ -27,7 +27,7 @@ namespace cluster::os {
 namespace {
 
 /// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
-constexpr Duration kPatience = 10s;
+constexpr Duration kPatience = 20s;
 constexpr Duration kLookAgain = 1ms;
 /// A process that waits for its turn looks at the table without the lock, and with the lock once in so many looks.
 constexpr unsigned kLooksPerLock = 50;
@@ -45,13 +45,17 @@ constexpr off_t kProcessLocks = 16;
 /// The three messages to a process that joins. Each carries one descriptor.
 enum class Part : std::uint64_t { door = 1, keeper, table };
 
-bool set_lock(const Descriptor& file, off_t at, short type) {
+/// `wait`: F_SETLKW to wait until the lock is free, or F_SETLK.
+bool set_lock(const Descriptor& file, off_t at, short type, int wait = F_SETLK) {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = at;
   lock.l_len = 1;
-  return fcntl(file.number(), F_SETLK, &lock) == 0;
+  int result = 0;
+  do result = fcntl(file.number(), wait, &lock);
+  while (result != 0 && errno == EINTR);
+  return result == 0;
 }
 
 /// Calls `attempt` until it returns true. Returns false if that takes too long.
@@ -92,12 +96,12 @@ std::uint32_t fanout_id_of(int socket) {
   return word & 0xffff;
 }
 
-/// Holds the lock of a table. Converts to false if another process has held the lock for too long.
+/// Holds the lock of a table, which processes hold for some 100 us. Converts to false if the kernel has no lock.
 class TableLock {
  public:
   /// `mutex`: excludes the other threads of this process.
   TableLock(const Descriptor& file, std::mutex& mutex)
-      : file_(file), guard_(mutex), held_(await([&] { return set_lock(file_, kTableLock, F_WRLCK); })) {}
+      : file_(file), guard_(mutex), held_(set_lock(file_, kTableLock, F_WRLCK, F_SETLKW)) {}
   ~TableLock() {
     if (held_) set_lock(file_, kTableLock, F_UNLCK);
   }
