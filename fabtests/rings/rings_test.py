@@ -28,7 +28,7 @@ class OneRing(OneRingCase):
         endpoints = [self.start_endpoint(2) for _ in range(RINGS + 2)]
         self.assertEqual([self.link(scripted) for scripted in endpoints], [RING, NO_RING, NO_RING])
         for scripted in endpoints[RINGS:]:
-            logged = [line for line in scripted.log().splitlines() if f"uses the udp link: {NO_RING[1]}" in line]
+            logged = [line for line in scripted.log().splitlines() if f"has no receive ring and uses the udp link: {NO_RING[1]}" in line]
             self.assertEqual(len(logged), 1, logged)
         for remote in (self.start_endpoint(1), self.start_endpoint(1)):  # with a ring, and without
             for scripted in endpoints:

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -26,8 +27,10 @@ namespace cluster::os {
 namespace {
 
 /// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
-constexpr Duration kPatience = 5s;
-constexpr Duration kLookAgain = 200us;
+constexpr Duration kPatience = 20s;
+constexpr Duration kLookAgain = 1ms;
+/// A process that waits for its turn looks at the table without the lock, and with the lock once in so many looks.
+constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
 /// The rings of a group take at most this part of the node's memory, and each ring one block beyond that.
@@ -42,13 +45,17 @@ constexpr off_t kProcessLocks = 16;
 /// The three messages to a process that joins. Each carries one descriptor.
 enum class Part : std::uint64_t { door = 1, keeper, table };
 
-bool set_lock(const Descriptor& file, off_t at, short type) {
+/// `wait`: F_SETLKW to wait until the lock is free, or F_SETLK.
+bool set_lock(const Descriptor& file, off_t at, short type, int wait = F_SETLK) {
   struct flock lock {};
   lock.l_type = type;
   lock.l_whence = SEEK_SET;
   lock.l_start = at;
   lock.l_len = 1;
-  return fcntl(file.number(), F_SETLK, &lock) == 0;
+  int result = 0;
+  do result = fcntl(file.number(), wait, &lock);
+  while (result != 0 && errno == EINTR);
+  return result == 0;
 }
 
 /// Calls `attempt` until it returns true. Returns false if that takes too long.
@@ -89,12 +96,12 @@ std::uint32_t fanout_id_of(int socket) {
   return word & 0xffff;
 }
 
-/// Holds the lock of a table. Converts to false if another process has held the lock for too long.
+/// Holds the lock of a table, which processes hold for some 100 us. Converts to false if the kernel has no lock.
 class TableLock {
  public:
   /// `mutex`: excludes the other threads of this process.
   TableLock(const Descriptor& file, std::mutex& mutex)
-      : file_(file), guard_(mutex), held_(await([&] { return set_lock(file_, kTableLock, F_WRLCK); })) {}
+      : file_(file), guard_(mutex), held_(set_lock(file_, kTableLock, F_WRLCK, F_SETLKW)) {}
   ~TableLock() {
     if (held_) set_lock(file_, kTableLock, F_UNLCK);
   }
@@ -270,8 +277,14 @@ bool RingGroup::lives(std::uint32_t process) const {
 }
 
 void RingGroup::free_dead() const {
+  std::array<std::optional<bool>, kProcessesMax + 1> known;
+  const auto alive = [&](std::uint32_t owner) {
+    std::optional<bool>& answer = known[std::min<std::size_t>(owner, kProcessesMax)];
+    if (!answer) answer = lives(owner);
+    return *answer;
+  };
   for (RingList& list : table().lists) {
-    const std::vector<std::uint64_t> gone = list.free_dead([&](std::uint32_t owner) { return lives(owner); });
+    const std::vector<std::uint64_t> gone = list.free_dead(alive);
     keeper_.withdraw(gone);
   }
 }
@@ -326,7 +339,12 @@ RingSeat::~RingSeat() {
 bool RingGroup::enter(const RingSeat& seat, std::string& reason) {
   RingList& list = table().list(seat.kind);
   reason.clear();
-  if (!seat.inherited && !await([&] { return enter_fanout(seat, list, reason) || !reason.empty(); }))
+  unsigned looks = 0;
+  const auto attempt = [&] {
+    const bool looks_only = !list.is_next(seat.serial) && ++looks % kLooksPerLock != 0;
+    return !looks_only && (enter_fanout(seat, list, reason) || !reason.empty());
+  };
+  if (!seat.inherited && !await(attempt))
     reason = "another process of this user is making its receive ring for too long";
   return reason.empty() && install(seat, list, reason);
 }
