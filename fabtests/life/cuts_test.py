@@ -29,6 +29,7 @@ class Cuts(Case):
     def start(self, node, port=None, **settings):
         settings.setdefault("FI_CLUSTER_PEER_TIMEOUT", str(round(TIMEOUT * 1000)))
         settings.setdefault("FI_CLUSTER_OUTAGE", "0")  # there is only one peer: outage_test.py has more
+        settings.setdefault("FI_CLUSTER_END_ABANDONED", "no")
         process = Process(self.cluster.command(node), port, FI_LOG_LEVEL="warn", **settings)
         self.addCleanup(process.close)
         return process

@@ -150,6 +150,7 @@ class Warnings(unittest.TestCase):
         self.says_soon(one, "this node is cut off: no interface", "carrier")
         self.cluster.run("switch", "ip", "link", "set", "n1r0", "up")
         self.assertEqual(one.end(sent)[0], 0)
+        self.assertTrue(any(one.until(lambda: len(warnings(one.log())) > 1, 0.05) for _ in range(100)), one.log())
         self.assertRegex(warnings(one.log())[1], "the outage is over after")
 
     def test_16_closed_too_early(self):
@@ -185,7 +186,7 @@ class Warnings(unittest.TestCase):
         self.says_soon(other, "FI_CLUSTER_KEY_FILE")
 
     def test_20_stuck(self):
-        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="300", FI_CLUSTER_STUCK_TIMEOUT="700"), self.start(2)
+        one, other = self.start(FI_CLUSTER_PEER_TIMEOUT="2000", FI_CLUSTER_STUCK_TIMEOUT="2500"), self.start(2)
         handle, _ = acquaint(one, other)
         other.signal(signal.SIGSTOP)
         one.post("send", 8, handle)

@@ -23,11 +23,11 @@ std::string nftables(const std::string& ports) {
   std::string text =
       "# nftables: in your chains for what comes in and for what goes out (here: of the table inet filter)\n";
   for (const char* const chain : {"input", "output"}) {
-    const std::string rule = std::string("nft add rule inet filter ") + chain + " ";
-    text += rule + "udp dport " + ports + " accept\n";
-    text += rule + "tcp dport " + ports + " accept\n";
-    text += rule + "ct state established,related accept\n";
-    text += rule + "ip protocol igmp accept\n";
+    for (const std::string& what :
+         {"udp dport " + ports, "tcp dport " + ports, std::string("ct state established,related"),
+          std::string("ip protocol igmp")}) {
+      text.append("nft add rule inet filter ").append(chain).append(" ").append(what).append(" accept\n");
+    }
   }
   return text;
 }

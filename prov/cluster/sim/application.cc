@@ -120,7 +120,7 @@ void Application::complete(const protocol::Completion& completion) {
     case Kind::buffer_released: complete_receive(completion); break;
     case Kind::collective: break;  // none is begun here
   }
-  stall_.operation_ended(completion.status == Status::canceled);
+  stall_.operation_ended(completion.status != Status::canceled && completion.status != Status::no_message);
 }
 
 void Application::complete_receive(const protocol::Completion& completion) {

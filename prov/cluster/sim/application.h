@@ -17,9 +17,10 @@ class StallWatch {
  public:
   static constexpr Duration kStallTime = 2ms;
 
-  void operation_ended(bool canceled) {
+  /// `by_peer`: a peer has ended it, not the host itself.
+  void operation_ended(bool by_peer) {
     ++ended_;
-    if (!canceled) in_a_row_ = 0;
+    if (by_peer) in_a_row_ = 0;
   }
   /// True if none has ended for kStallTime; the measurement then restarts. It takes longer if that has happened
   /// often in a row: the network is away.

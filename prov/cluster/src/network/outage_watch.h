@@ -26,7 +26,7 @@ class OutageWatch {
  public:
   /// `limit`: the longest outage; 0 means that there are no outages. `outage` must outlive the watch.
   OutageWatch(Outage& outage, Duration limit, Duration peer_timeout)
-      : outage_(outage), limit_(limit), silent_after_(std::min<Duration>(kSilentAfter, peer_timeout / 4)) {}
+      : outage_(outage), limit_(limit), silent_after_(std::min<Duration>(kSilentAfter, peer_timeout / 2)) {}
 
   /// Returns true if reviews are necessary because of this peer.
   bool suspicious(Time now, const reliability::Liveness& liveness) const {
@@ -62,6 +62,7 @@ class OutageWatch {
  private:
   bool begins(Time now, bool carrier);
 
+  /// So long that the kernel of a stopped process has answered by then (reliability/liveness.h).
   static constexpr Duration kSilentAfter = 2s;
   static constexpr Duration kReviewInterval = 100ms;
   /// In an outage, at least this many nodes are silent for each node that is heard. Such a node may be a
