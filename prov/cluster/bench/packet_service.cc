@@ -216,7 +216,7 @@ class Host {
     hosts_.on(number_, [&] {
       const Environment& world = station.world.environment;
       station.link =
-          packet ? os::open_packet_link(station.port, interface_, {.rings = std::nullopt}, world, reason)
+          packet ? os::open_packet_link(station.port, interface_, {.ring_outside_group = true}, world, reason)
                  : os::open_udp_link(station.port, test::TwoHosts::kMtu, world);
     });
     if (station.link == nullptr) fail(reason.c_str());
