@@ -352,8 +352,13 @@ class PassedSockets(unittest.IsolatedAsyncioTestCase):
         held[2].bind(("0.0.0.0", port))
         for one in held[:2]:
             one.listen()
-        first = min(one.fileno() for one in held)
-        self.assertEqual([one.fileno() - first for one in held], [0, 1, 2])
+        first = 200  # systemd passes descriptors that follow each other
+        for number, one in enumerate(held):
+            os.dup2(one.fileno(), first + number)
+            one.close()
+        held = [socket.socket(fileno=first + number) for number in range(len(held))]
+        for one in held:
+            self.addCleanup(one.close)
         with mock.patch.dict(os.environ, {"LISTEN_FDS": "3", "LISTEN_PID": str(os.getpid())}), \
                 mock.patch.object(passed_sockets, "_FIRST", first):
             passed = passed_sockets.Passed(name, port)

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "os/cancellation.h"
 #include "os/interfaces.h"
 #include "os/netlink.h"
 #include "os/port_filter.h"
@@ -52,6 +53,7 @@ bool set_lock(const Descriptor& file, off_t at, short type, int wait = F_SETLK) 
   lock.l_whence = SEEK_SET;
   lock.l_start = at;
   lock.l_len = 1;
+  const PutOffCancellation off;  // fcntl() is a cancellation point only if it waits
   int result = 0;
   do result = fcntl(file.number(), wait, &lock);
   while (result != 0 && errno == EINTR);
