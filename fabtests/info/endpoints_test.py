@@ -170,7 +170,7 @@ class Endpoints(unittest.TestCase):
             self.assertIn(said, done.stderr)
 
     def test_a_peer_that_has_gone(self):
-        one, other = self.start_endpoint(1), self.start_endpoint(1)
+        one, other = (self.start_endpoint(1, FI_CLUSTER_END_ABANDONED="no") for _ in range(2))
         connect(one, other)
         transfer(one, other, 1)
         other.process.kill()
