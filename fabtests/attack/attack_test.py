@@ -99,6 +99,15 @@ def mpi(cluster, options):
             return 0 if passed else result.returncode or 1, output
 
 
+def ended(process, timeout):
+    """The output of the process. One that does not end in time is killed."""
+    try:
+        return process.communicate(timeout=timeout)[0]
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return process.communicate()[0] + f"FAIL: still running after {timeout} s\n"
+
+
 def rma(cluster, options):
     with tempfile.TemporaryDirectory(prefix="attack-") as directory:
         errors = Path(directory) / "errors"
@@ -110,7 +119,7 @@ def rma(cluster, options):
             initiator = subprocess.Popen(
                 cluster.command(2, *words, cluster.address(2), str(_INITIATOR_PORT), cluster.address(1), str(_TARGET_PORT)),
                 **common)
-            outputs = [each.communicate(timeout=options.seconds + 60)[0] for each in (initiator, target)]
+            outputs = [ended(each, options.seconds + 60) for each in (initiator, target)]
         output = ready + "".join(outputs) + errors.read_text(encoding="utf-8", errors="replace")
     passed = initiator.returncode == 0 and target.returncode == 0 and output.count("PASS") == 2
     return 0 if passed else 1, output

@@ -19,10 +19,9 @@ Thinner::Place Thinner::place_of(Time now, const Packet& packet) {
   wire::FrameHeader header{};
   if (!packet.bytes.empty())
     std::memcpy(&header, packet.bytes.data(), std::min(packet.bytes.size(), sizeof header));
-  const auto mark = static_cast<std::uint8_t>(header.session);
   const bool keep_alive = header.kind == static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
   if (keep_alive && (!thinning_.on || !one_in(Thinning::kKeepAliveShift))) return to_responder(now);
-  return thinning_.on && (keep_alive || mark != thinning_.mark) ? Place::aside : Place::engine;
+  return thinning_.on && (keep_alive || !thinning_.passes(header.session)) ? Place::aside : Place::engine;
 }
 
 /// Excess frames would wait for long; here they are dropped.

@@ -126,14 +126,24 @@ struct PathError {
 
 /// What a link does during a flood of frames that belong to no session of a peer (docs/protocol.md 2.8). A
 /// link cannot look up sessions. Instead it compares the lowest byte of the session number in the frame's
-/// header with the mark. Frames with the mark pass as usual. Other frames are put aside into a second queue.
+/// header with the mark. Frames with the mark pass as usual, and so do frames of the listed sessions, whose
+/// numbers lack the mark. Other frames are put aside into a second queue.
 /// An arrival in this queue wakes no process, because waking processes causes most of the cost of a flood.
 /// The endpoint reads the queue at fixed intervals, and the kernel drops frames while the queue is full.
 /// During a flood, no answer to an unknown source depends on the mark. Otherwise such a source could find the
 /// mark by trying all 255 values.
 struct Thinning {
+  static constexpr std::size_t kSessionsMax = 64;
+
   std::uint8_t mark = 1;
   bool on = false;  ///< frames without the mark are put aside
+  /// Sessions without the mark whose frames pass; 0 fills the places behind them.
+  std::array<std::uint32_t, kSessionsMax> sessions{};
+
+  bool passes(std::uint32_t session) const {
+    return static_cast<std::uint8_t>(session) == mark ||
+           (session != 0 && std::find(sessions.begin(), sessions.end(), session) != sessions.end());
+  }
 
   static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the second queue
   static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames in one such read

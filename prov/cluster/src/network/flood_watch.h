@@ -17,6 +17,7 @@ namespace cluster::network {
 
 class FloodWatch {
  public:
+  using Sessions = decltype(link::Thinning::sessions);
   static constexpr Duration kInterval = link::Thinning::kAsideInterval;
   static constexpr std::int64_t kPerInterval = 32;
   static constexpr std::int64_t kBurst = 8192;
@@ -33,10 +34,19 @@ class FloodWatch {
     const auto more = static_cast<std::int64_t>(frames - std::exchange(total_, frames));
     if (more != 0) note(now, more, more);
   }
-  /// Decides whether there is a flood, if the next review is due.
-  void review(Time now) {
-    if (now >= next_) [[unlikely]]
-      review_now(now);
+  /// Decides whether there is a flood, if the next review is due. Returns true if there is one and the review
+  /// was due.
+  bool review(Time now) {
+    if (now < next_) [[likely]]
+      return false;
+    review_now(now);
+    return flood();
+  }
+  /// Makes frames of these sessions pass during the flood, although they lack the mark.
+  void pass(const Sessions& sessions) {
+    if (thinning_.sessions == sessions) return;
+    thinning_.sessions = sessions;
+    if (flood()) link_->thin(thinning_);
   }
   /// Returns when the next review is needed even if no frame arrives. During a flood a review is needed,
   /// because the link must stop putting frames aside after the flood.

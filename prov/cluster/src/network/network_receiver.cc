@@ -149,7 +149,8 @@ inline void NetworkReceiver::watch(Time now) {
   if (datagrams_) return;
   if (integrity_ == wire::Integrity::seal)
     flood_.note_total(now, refused_by_seal(parts_.environment.counters));
-  flood_.review(now);
+  if (flood_.review(now)) [[unlikely]]
+    flood_.pass(sessions_.members_without_mark());
   if (flood_.flood()) [[unlikely]]
     answers_.note_flood(now);
 }

@@ -123,6 +123,19 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
                                              parts_.environment.random);
 }
 
+std::array<std::uint32_t, link::Thinning::kSessionsMax> SessionTable::members_without_mark() const {
+  std::array<std::uint32_t, link::Thinning::kSessionsMax> sessions{};
+  std::size_t count = 0;
+  for (const RemotePeer* peer : tx_.flows()) {
+    const reliability::Handshake& handshake = peer->flow->handshake();
+    const bool marked = static_cast<std::uint8_t>(handshake.session()) == secrets_.member_mark();
+    if (marked || !handshake.knows_peer() || !peers_.is_member(peer->channel)) continue;
+    sessions[count++] = handshake.session();
+    if (count == sessions.size()) break;
+  }
+  return sessions;
+}
+
 void SessionTable::add(RemotePeer& peer, std::unique_ptr<reliability::Flow> flow) {
   peer.flow = std::move(flow);
   tx_.add(peer);

@@ -13,6 +13,7 @@
 // instead (remind_idle_peers).
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <unordered_map>
@@ -49,6 +50,9 @@ class SessionTable {
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
                                                 std::uint64_t epoch, const link::Path& path, bool stored);
   SessionSecrets& secrets() { return secrets_; }
+  /// Returns sessions of members whose numbers lack the mark of members, because the peer became a member
+  /// after its session had begun. If there are more than the array holds, returns some of them.
+  std::array<std::uint32_t, link::Thinning::kSessionsMax> members_without_mark() const;
   /// Returns the flow that answers callers that claim to be the peer's next incarnation.
   reliability::Flow& pending(Time now, RemotePeer& peer, const link::Path& path);
   /// Called when the peer's flow has received the peer's opening. The flow becomes the peer's carrier unless

@@ -30,6 +30,25 @@ std::uint32_t big_endian(ConstBytes bytes) {
   return value;
 }
 
+/// Appends a test of the frame whose header begins at `at`. If the thinning lets the frame pass, the program
+/// continues behind the next instruction, otherwise with it.
+void append_passing(FilterProgram& program, const link::Thinning& thinning, std::uint32_t at) {
+  const std::uint32_t session = at + offsetof(wire::FrameHeader, session);
+  const auto end = std::find(thinning.sessions.begin(), thinning.sessions.end(), 0);
+  auto left = static_cast<std::uint8_t>(end - thinning.sessions.begin());
+  program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, session));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.mark,
+                             static_cast<std::uint8_t>(left == 0 ? 1 : left + 2), 0));
+  if (left == 0) return;
+  program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, session));
+  for (const std::uint32_t each : std::span(thinning.sessions).first(left)) {
+    const wire::Le<std::uint32_t> number = each;
+    const std::uint32_t loaded = big_endian(std::as_bytes(std::span(&number, 1)));
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, loaded, left, 0));
+    --left;
+  }
+}
+
 /// Builds a program that accepts a packet if all its conditions hold.
 class Conditions {
  public:
@@ -48,6 +67,12 @@ class Conditions {
   }
   Conditions& must_not_be(std::uint32_t value) {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
+    return *this;
+  }
+  /// The thinning must let the frame pass whose header begins at `at`.
+  Conditions& must_pass(const link::Thinning& thinning, std::uint32_t at) {
+    append_passing(program_, thinning, at);
+    program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
     return *this;
   }
   /// Completes and returns the program. It accepts the whole packet if every condition holds, and otherwise
@@ -104,8 +129,7 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
     require_v4(conditions, ours);
   }
   const auto frame = static_cast<std::uint32_t>(headers_size(ours.family()));
-  if (thinning.on)
-    conditions.load(BPF_B, frame + offsetof(wire::FrameHeader, session)).must_be(thinning.mark);
+  if (thinning.on) conditions.must_pass(thinning, frame);
   return conditions.finish();
 }
 
@@ -119,26 +143,28 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   // In this program, offset 0 is the first byte behind the UDP header.
   constexpr std::uint32_t kKind = offsetof(wire::FrameHeader, kind);
   constexpr std::uint32_t kLength = offsetof(wire::FrameHeader, length);
-  constexpr std::uint32_t kSession = offsetof(wire::FrameHeader, session);
+  constexpr std::uint32_t kBehindSession = offsetof(wire::FrameHeader, session) + sizeof(std::uint32_t);
   constexpr auto kKeepAlive = static_cast<std::uint32_t>(wire::FrameKind::keep_alive);
   constexpr std::uint32_t kPart = (1u << link::Thinning::kKeepAliveShift) - 1;
   const bool answered = sockets.keep_alives != PortSockets::kMain;
   FilterProgram program;
   if (thinning.on) {
     program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
-    program.push_back(
-        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, kSession, 0, static_cast<std::uint8_t>(answered ? 6 : 2)));
-    // The program checks the kind before the mark, because it thins keep-alives whether or not they carry the
-    // mark.
+    program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kBehindSession, 1, 0));
+    program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
+    // The program checks the kind before the session, because it thins the keep-alives of all sessions.
     if (answered) {
       program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
-      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 2));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 4));
       program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_RANDOM)));
-      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 3, 2));
+      program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, kPart, 1, 0));
+      program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
+      program.push_back(BPF_STMT(BPF_JMP | BPF_JA, 0));
     }
-    program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kSession));
-    program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, thinning.mark, 1, 0));
+    const std::size_t test = program.size();
+    append_passing(program, thinning, 0);
     program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.aside));
+    if (answered) program[test - 1].k = static_cast<std::uint32_t>(program.size() - test);
   }
   // The kernel may have joined a keep-alive and later datagrams from the same address. Such a packet goes to
   // the main socket, because the responder would lose the other datagrams.

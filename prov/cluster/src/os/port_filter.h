@@ -23,8 +23,8 @@ using FilterProgram = std::vector<sock_filter>;
 
 /// Returns a program for a packet socket. It accepts an Ethernet frame if the frame has this EtherType, is
 /// addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. It refuses packets
-/// with IP options or extension headers. If `thinning` is on, it also refuses frames without the mark in
-/// `thinning`.
+/// with IP options or extension headers. If `thinning` is on, it also refuses frames that `thinning` puts
+/// aside.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
@@ -41,8 +41,8 @@ struct PortSockets {
 
 /// Returns a program for a reuseport group. If there is a socket for keep-alives, keep-alives go to it. But
 /// if `thinning` is on, one keep-alive in four goes to the socket `aside` (Thinning::kKeepAliveShift). If
-/// `thinning` is on, other frames go to `aside` if they lack the mark or are too short for it. All remaining
-/// frames go to the main socket. A keep-alive that the kernel has joined with other datagrams also goes to
+/// `thinning` is on, other frames go to `aside` if `thinning` does not let their session pass, or if they are
+/// too short to name one. All remaining frames go to the main socket. A keep-alive that the kernel has joined with other datagrams also goes to
 /// the main socket.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 

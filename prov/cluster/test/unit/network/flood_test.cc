@@ -139,6 +139,41 @@ TEST_F(FloodTest, InAFloodThereIsNoBurst) {
   EXPECT_LT(a.counters().frames_sent, before + 20);
 }
 
+/// The session of such a peer lacks the mark of members.
+TEST_F(FloodTest, InAFloodFramesOfAPeerThatBecameAMemberLaterPass) {
+  Node a(network, kA, kB, 1000, nullptr, roomy());
+  Node late(network, kUnknownSource, kA, 1000);
+  std::uint32_t session = 0;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    if (to == kA && wire::admit(packet.bytes, view) == wire::Refusal::none && view.session != 0)
+      session = view.session;
+    return false;
+  };
+  late.send();
+  pass(a, late);
+  late.send();
+  pass(a, late);
+  ASSERT_NE(session, 0u);
+  network.drop = nullptr;
+  const std::vector<std::byte> nonsense(40);
+  const auto flood_for_a_while = [&] {
+    for (std::int64_t sent = 0; sent <= FloodWatch::kBurst + 1000; sent += 100) {
+      for (int i = 0; i < 100; ++i) inject(kUnknownSource.with_port(3), kA, nonsense);
+      pass(a);
+    }
+    clock.advance(FloodWatch::kInterval);
+    pass(a);
+    ASSERT_TRUE(network.thinning.on);
+  };
+  flood_for_a_while();
+  EXPECT_FALSE(network.thinning.passes(session)) << "it is not a member yet";
+  a.book.insert(kUnknownSource);
+  flood_for_a_while();
+  EXPECT_TRUE(network.thinning.passes(session));
+  EXPECT_FALSE(network.thinning.passes(session ^ 0x100));
+}
+
 /// In a flood, frames with the endpoint's mark always pass. If such a frame drew an answer, a host could
 /// recognise the mark.
 TEST_F(FloodTest, InAFloodOnlyFramesOfMembersDrawResets) {

@@ -136,6 +136,27 @@ TEST(PortFilter, DuringAFloodOnlyFramesWithTheMarkPass) {
   }
 }
 
+TEST(PortFilter, DuringAFloodFramesOfTheListedSessionsPassAsWell) {
+  for (const std::size_t listed : {std::size_t{1}, std::size_t{3}, link::Thinning::kSessionsMax}) {
+    link::Thinning thinning{.mark = 0x17, .on = true};
+    for (std::size_t i = 0; i < listed; ++i)
+      thinning.sessions[i] = 0xABCDEF42 + static_cast<std::uint32_t>(i << 8);
+    Sieve sieve(frames_for(ours(Family::v4), ip_ether_type(Family::v4), thinning));
+    const auto passes = [&](std::uint32_t session) {
+      std::vector<std::byte> frame = frame_to(ours(Family::v4), 64);
+      const wire::Le<std::uint32_t> number = session;
+      std::memcpy(&frame.at(headers_size(Family::v4) + offsetof(wire::FrameHeader, session)), &number,
+                  sizeof number);
+      return sieve.passes(frame);
+    };
+    EXPECT_TRUE(passes(0x12345617)) << "it has the mark";
+    for (std::size_t i = 0; i < listed; ++i) EXPECT_TRUE(passes(thinning.sessions[i])) << i;
+    EXPECT_FALSE(passes(0xABCDEF43));
+    EXPECT_FALSE(passes(0x42EFCDAB));
+    EXPECT_FALSE(passes(0));
+  }
+}
+
 TEST(PortFilter, TheKernelTakesAsManyMemberHostsAsAreNamed) {
   for (const Family family : {Family::v4, Family::v6}) {
     std::vector<SocketAddress> hosts;

@@ -120,6 +120,30 @@ TEST_F(AsideReceiverTest, AllWithoutTheMarkWaitsAside) {
   EXPECT_EQ(receive(), 3U);
 }
 
+TEST_F(AsideReceiverTest, FramesOfTheListedSessionsDoNotWait) {
+  for (const bool answers : {false, true}) {
+    link->thin({});
+    int error = 0;
+    if (answers) {
+      // The program is another one if a socket for keep-alives shares the port.
+      ASSERT_GE(port->open_keep_alive_socket(error), 0) << error;
+    }
+    link::Thinning flood = kFlood;
+    flood.sessions = {0x11112242, kUnknown, 0x33334442};
+    link->thin(flood);
+    for (const std::uint32_t session : {flood.sessions[0], flood.sessions[1], flood.sessions[2], kMember}) {
+      send(session);
+      EXPECT_TRUE(wakes()) << session;
+      EXPECT_EQ(receive(), 1U) << session;
+    }
+    send(kUnknown + 1);
+    send(ConstBytes(frame_for(kUnknown).bytes()).first(15));  // too short to name a session
+    EXPECT_FALSE(wakes());
+    clock.at += link::Thinning::kAsideInterval;
+    EXPECT_EQ(receive(), 2U);
+  }
+}
+
 TEST_F(AsideReceiverTest, AnAlarmThatGoesOffALittleEarlyCostsNoFrames) {
   link->thin(kFlood);
   for (int look = 0; look < 20; ++look) {
