@@ -87,6 +87,36 @@ TEST_P(LivenessVerdicts, InAnOutageASuspicionWaitsOrGoesOnAsTheRowSays) {
 
 INSTANTIATE_TEST_SUITE_P(Rows, LivenessVerdicts, ::testing::ValuesIn(kVerdicts));
 
+/// Found by the simulator (seed 1739386900825755845): the endpoint took one turn after the other until the
+/// outage was over.
+TEST(Liveness, ATimeoutThatHasPassedWhenAnOutageBeginsIsNoDeadline) {
+  Outage outage;
+  Liveness liveness(5s, 0s, Liveness::Probes::none, &outage);
+  liveness.set_expecting(at(0s), true);
+  for (Duration time{}; time < 5s; time += 10ms)
+    EXPECT_EQ(liveness.check(at(time)), Status::ok) << time / 1ms;
+  outage.begin(at(5s));
+  EXPECT_EQ(liveness.check(at(5s)), Status::ok);
+  if (liveness.keep_alive_due(at(5s))) liveness.on_keep_alive_sent(at(5s));
+  EXPECT_GT(liveness.deadline(), at(5s));
+  outage.end(at(9s));
+  EXPECT_EQ(liveness.check(at(9s)), Status::unreachable);
+}
+
+TEST(Liveness, ASilenceThatIsAlmostReachedWhenAnOutageBeginsIsNotAlwaysDue) {
+  Outage outage;
+  Liveness liveness(5s, 0s, Liveness::Probes::of_all, &outage);
+  liveness.set_expecting(at(0s), true);
+  outage.begin(at(250ms - 1us));
+  int checks = 0;
+  for (Time now = at(0s); now < at(10s); now = std::max(liveness.deadline(), now + 1ns), ++checks) {
+    EXPECT_EQ(liveness.check(now), Status::ok);
+    if (liveness.keep_alive_due(now)) liveness.on_keep_alive_sent(now);
+    if (liveness.probe_due(now)) liveness.on_probe(now, link::ProcessProbe::Answer::none);
+  }
+  EXPECT_LE(checks, 100);
+}
+
 TEST(Liveness, TheSilenceFromBeforeAnOutageStands) {
   Outage outage;
   Liveness liveness(5s, 0s, Liveness::Probes::none, &outage);
