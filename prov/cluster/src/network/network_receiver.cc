@@ -364,14 +364,17 @@ bool NetworkReceiver::still_holds(Time now, RemotePeer& peer) {
 void NetworkReceiver::read_path_errors(Time now, bool force) {
   if (now < next_path_errors_ && !force) return;
   next_path_errors_ = now + kPathErrorInterval;
-  const std::size_t count = parts_.link->read_path_errors(path_errors_);
-  for (const link::PathError& error : std::span(path_errors_).first(count)) {
-    RemotePeer* const peer = parts_.find(peers_.find(error.peer));
-    // Any host may have caused the half-open session, so errors of its path do not count.
-    if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
-    peers_.serve(peer->common, [&] { peer->flow->on_path_error(now, error); });
-    tx_.mark(*peer);
-  }
+  std::size_t count = 0;
+  do {
+    count = parts_.link->read_path_errors(path_errors_);
+    for (const link::PathError& error : std::span(path_errors_).first(count)) {
+      RemotePeer* const peer = parts_.find(peers_.find(error.peer));
+      // Any host may have caused the half-open session, so errors of its path do not count.
+      if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
+      peers_.serve(peer->common, [&] { peer->flow->on_path_error(now, error); });
+      tx_.mark(*peer);
+    }
+  } while (count == path_errors_.size());
 }
 
 }  // namespace cluster::network

@@ -112,7 +112,7 @@ class NetworkReceiver {
   std::vector<std::uint32_t> holding_sessions_;  ///< sessions whose flows hold a segment
   const RemotePeer* resumed_ = nullptr;          ///< the peer whose held segment is delivered now
   Time next_path_errors_{};
-  std::array<link::PathError, 64> path_errors_;  ///< the errors of the last read
+  std::array<link::PathError, 8> path_errors_;  ///< the errors of the last read
   bool sealed_reported_ = false;
 };
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/end_of_memory.h"
 #include "os/descriptor.h"
 #include "os/interface_watch.h"
 #include "os/packet_ring.h"
@@ -37,7 +38,6 @@ class PacketLink final : public link::Link {
         own_(std::move(own)),
         counters_(environment.counters),
         log_(environment.log),
-        socket_sender_(port_, environment.counters),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
 
@@ -73,6 +73,7 @@ class PacketLink final : public link::Link {
   /// socket.
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
+  std::size_t send_through_socket(std::span<const link::OutFrame> frames);
   std::size_t receive_rings(std::span<link::InFrame> frames);
   std::size_t receive_rings_and_socket(std::span<link::InFrame> frames);
   bool socket_is_due();
@@ -89,7 +90,8 @@ class PacketLink final : public link::Link {
   int without_ring_ = 0;  ///< the interface whose frames arrive through the socket; 0 if it has the rings
   Counters& counters_;
   Log& log_;
-  UdpSender socket_sender_;
+  /// Null as long as every frame could leave as a raw frame: its buffers have 20 KB.
+  std::unique_ptr<UdpSender> socket_sender_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
   /// Number of the next receive_burst() calls that also poll the socket.
@@ -112,11 +114,20 @@ std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
     }
     const auto run = frames.subspan(sent, end - sent);
     if (!raw_now) interface_.ask_for_doubtful(run);
-    const std::size_t taken = raw_now ? sender_->send(run) : socket_sender_.send(run);
+    const std::size_t taken = raw_now ? sender_->send(run) : send_through_socket(run);
     sent += taken;
     if (taken < run.size()) break;
   }
   return sent;
+}
+
+/// Takes no frame if there is no memory for the sender, as if the link were full.
+std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> frames) {
+  if (socket_sender_ == nullptr &&
+      !enough_memory_for([&] { socket_sender_ = std::make_unique<UdpSender>(port_, counters_); })) {
+    return 0;
+  }
+  return socket_sender_->send(frames);
 }
 
 void PacketLink::renew() {

@@ -161,6 +161,7 @@ PacketRing::PacketRing(std::unique_ptr<RingSeat> seat, int index, const SocketAd
       arrivals_(environment.clock),
       next_known_(!seat_->inherited) {
   const std::size_t per_block = kRingBlockBytes / slot_bytes_;
+  slots_.reserve(memory.size() / kRingBlockBytes * per_block);
   for (std::size_t block = 0; block < memory.size(); block += kRingBlockBytes) {
     for (std::size_t i = 0; i < per_block; ++i) slots_.push_back(&memory[block + i * slot_bytes_]);
   }

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/end_of_memory.h"
+
 namespace cluster::os {
 namespace {
 
@@ -117,13 +119,18 @@ bool PathErrorQueue::take_from(int socket, Time now) {
   link::PathError error;
   if (!take_report(socket, error)) return false;
   if (!gate_.admit(now)) wish_for_errors(false);
-  if (error.status == Status::ok) return true;
+  // An error that finds no memory is lost, like those that the kernel drops.
+  if (error.status != Status::ok) enough_memory_for([&] { keep(error); });
+  return true;
+}
+
+void PathErrorQueue::keep(const link::PathError& error) {
+  kept_.resize(kKept);
   if (waiting_ == kKept) {
     first_ = (first_ + 1) % kKept;
     --waiting_;
   }
   kept_[(first_ + waiting_++) % kKept] = error;
-  return true;
 }
 
 std::size_t PathErrorQueue::take(std::span<link::PathError> errors) {

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "base/units.h"
 #include "link/link.h"
@@ -60,6 +61,7 @@ class PathErrorQueue {
   static constexpr std::size_t kKept = 64;
 
   bool take_from(int socket, Time now);
+  void keep(const link::PathError& error);
   void wish_for_errors(bool wanted);
 
   const SocketAddress::Family family_;
@@ -67,7 +69,9 @@ class PathErrorQueue {
   PathErrorGate gate_;
   std::array<int, kSocketsMax> sockets_{};
   std::size_t count_ = 0;
-  std::array<link::PathError, kKept> kept_;  ///< a ring: a new error replaces the oldest
+  /// A ring: a new error replaces the oldest. Most ports never have an error, so it has no memory before the
+  /// first one.
+  std::vector<link::PathError> kept_;
   std::size_t first_ = 0;
   std::size_t waiting_ = 0;
 };

@@ -7,9 +7,9 @@
 
 #include <cerrno>
 #include <cstring>
-#include <deque>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "os/descriptor.h"
 #include "os/port_filter.h"
@@ -110,7 +110,7 @@ bool given_up(const Descriptor& connection) {
 /// A listening socket, and the connections that were accepted from its queue.
 struct ProbeListener {
   Descriptor socket;
-  std::deque<Descriptor> held;
+  std::vector<Descriptor> held;
   Time cleared_at{};
   /// Runs keep_clear() on the progress thread; declared last, so that it ends first.
   std::shared_ptr<void> client;

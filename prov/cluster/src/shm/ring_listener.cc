@@ -10,6 +10,7 @@ namespace cluster::shm {
 namespace {
 
 constexpr std::size_t kAcceptsPerCall = 16;
+constexpr std::size_t kHalfOpenFew = 4;
 /// How many connections of other users one call refuses at most, and how much time it spends on them. If
 /// another user connects in a loop, the kernel's queue is full after 150 ms. The progress thread empties the
 /// queue in time, because it accepts connections every 10 ms while the application computes.
@@ -42,9 +43,7 @@ RingListener::RingListener(const SocketAddress& name, std::uint64_t epoch, const
       listener_(std::move(listener)),
       doorbell_(std::move(doorbell)),
       doorbell_number_(doorbell_number),
-      environment_(environment) {
-  half_open_.reserve(kHalfOpenMax);
-}
+      environment_(environment) {}
 
 Connection RingListener::connect(const SocketAddress& peer) {
   Connection result;
@@ -95,6 +94,7 @@ void RingListener::accept(Inboxes& inboxes) {
       ++i;
     } else {
       half_open_.erase(half_open_.begin() + static_cast<std::ptrdiff_t>(i));
+      if (half_open_.empty()) half_open_.shrink_to_fit();
     }
   }
 }
@@ -113,13 +113,21 @@ void RingListener::make_place() {
   });
 }
 
+/// Returns true if there is a place for one more half-open connection. If there is no memory for a place, the
+/// connection waits in the kernel's queue.
+bool RingListener::has_place() {
+  if (half_open_.size() < half_open_.capacity()) return true;
+  const std::size_t more = std::clamp(2 * half_open_.size(), kHalfOpenFew, kHalfOpenMax);
+  return more > half_open_.size() && enough_memory_for([&] { half_open_.reserve(more); });
+}
+
 void RingListener::accept_connections(Inboxes& inboxes) {
   make_place();
   std::string reason;
   std::size_t accepted = 0;
   std::size_t foreign = 0;
   Time foreign_until{};
-  while (accepted < kAcceptsPerCall && foreign < kForeignPerCall && half_open_.size() < kHalfOpenMax) {
+  while (accepted < kAcceptsPerCall && foreign < kForeignPerCall && has_place()) {
     bool exhausted = false;
     KeyedSocket connection = listener_.accept(reason, &exhausted);
     if (exhausted && accepted++ < kAcceptsPerCall && accept_exhausted(inboxes)) continue;
@@ -147,15 +155,12 @@ void RingListener::accept_connections(Inboxes& inboxes) {
 /// Frees the spare descriptors to accept one connection. Returns false if no connection waits, or if there is
 /// no spare descriptor.
 bool RingListener::accept_exhausted(Inboxes& inboxes) {
-  for (os::Descriptor& spare : spare_) {
-    if (!spare) spare = os::Descriptor::spare();
-  }
-  if (!spare_[0]) return false;
-  for (os::Descriptor& spare : spare_) spare.reset();
-  std::string reason;
-  const bool came = [&] {
+  bool came = false;
+  spares_->lend([&] {
+    std::string reason;
     KeyedSocket accepted = listener_.accept(reason);
-    if (!accepted.socket) return false;
+    came = static_cast<bool>(accepted.socket);
+    if (!came) return;
     HalfOpen half_open{HelloReceiver(std::move(accepted), environment_.random), environment_.clock.now()};
     const os::LocalSocket& socket = half_open.connection.socket();
     if (socket.other_user()) {
@@ -163,9 +168,7 @@ bool RingListener::accept_exhausted(Inboxes& inboxes) {
     } else if (!settle(half_open, inboxes)) {
       refuse_exhausted(socket);
     }
-    return true;
-  }();
-  for (os::Descriptor& spare : spare_) spare = os::Descriptor::spare();
+  });
   return came;
 }
 

@@ -10,10 +10,10 @@
 // (LocalListener::connect).
 //
 // A peer whose connection waits in the kernel's queue believes that its messages arrive. So this process must
-// accept the connection even if it has no free descriptor. In this case it frees two spare descriptors while
-// it accepts the connection and maps the ring. A mapped ring needs no descriptor. If the hello of such a
-// connection has not arrived yet, this side refuses the peer and tells it so. If there is no memory, the
-// hello is kept for the next call.
+// accept the connection even if it has no free descriptor. In this case it frees the spare descriptors of the
+// process (os/spare_descriptors.h) while it accepts the connection and maps the ring. A mapped ring needs no
+// descriptor. If the hello of such a connection has not arrived yet, this side refuses the peer and tells it
+// so. If there is no memory, the hello is kept for the next call.
 #pragma once
 
 #include <memory>
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "os/local_socket.h"
+#include "os/spare_descriptors.h"
 #include "shm/greeting.h"
 #include "shm/hello.h"
 #include "shm/layout.h"
@@ -66,6 +67,7 @@ class RingListener final : public LocalListener {
   bool settle(HalfOpen& half_open, Inboxes& inboxes);
   bool receive_hello(HalfOpen& half_open);
   void make_place();
+  bool has_place();
   std::unique_ptr<Inbox> attach(const HalfOpen& half_open);
   void refuse_foreign(Time now, const os::LocalSocket& socket);
   void refuse(const std::string& peer, const std::string& reason);
@@ -82,7 +84,7 @@ class RingListener final : public LocalListener {
   std::uint64_t doorbell_number_;
   Environment environment_;
   std::vector<HalfOpen> half_open_;
-  os::Descriptor spare_[2] = {os::Descriptor::spare(), os::Descriptor::spare()};
+  std::shared_ptr<os::SpareDescriptors> spares_ = os::SpareDescriptors::of_process();
   Time next_refusal_{};  ///< before this time refusals are not logged, because any process can cause many
   bool logged_accept_failed_ = false;
   bool logged_not_opened_ = false;

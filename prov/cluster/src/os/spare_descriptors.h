@@ -1,0 +1,38 @@
+// Two descriptor numbers that the process holds in reserve, for a moment in which it has no other. All
+// endpoints share them, because each needs them only for the time of one call.
+#pragma once
+
+#include <array>
+#include <memory>
+#include <mutex>
+
+#include "os/descriptor.h"
+
+namespace cluster::os {
+
+class SpareDescriptors {
+ public:
+  /// Returns the reserve of this process. It is closed when its last user drops it.
+  static std::shared_ptr<SpareDescriptors> of_process();
+
+  /// Frees the numbers while `use` runs. Returns false without a call if there is none to free.
+  template <typename Use>
+  bool lend(const Use& use) {
+    const std::lock_guard guard(mutex_);
+    reserve();
+    if (!spares_[0]) return false;
+    for (Descriptor& spare : spares_) spare.reset();
+    use();
+    reserve();
+    return true;
+  }
+
+ private:
+  SpareDescriptors() { reserve(); }
+  void reserve();
+
+  std::mutex mutex_;  ///< keeps other endpoints of this process from the freed numbers
+  std::array<Descriptor, 2> spares_;
+};
+
+}  // namespace cluster::os
