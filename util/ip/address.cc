@@ -18,7 +18,9 @@ Address from_ipv4(const std::uint8_t* bytes) {
   return address;
 }
 
-bool is_ipv4(const Address& address) { return std::memcmp(address.data(), kIpv4Prefix, sizeof kIpv4Prefix) == 0; }
+bool is_ipv4(const Address& address) {
+  return std::memcmp(address.data(), kIpv4Prefix, sizeof kIpv4Prefix) == 0;
+}
 
 bool is_for_all(const Address& address) {
   if (!is_ipv4(address)) return address[0] == 0xff;
@@ -45,7 +47,8 @@ OwnAddress OwnAddress::parse(const std::string& text) {
   } else if (inet_pton(AF_INET6, host.c_str(), own.address.data()) != 1) {
     throw std::runtime_error("'" + text + "' is no address with a prefix, such as 10.9.0.1/24 or fd09::1/64");
   }
-  const bool number = !prefix.empty() && prefix.size() <= 3 && prefix.find_first_not_of("0123456789") == prefix.npos;
+  const bool number =
+      !prefix.empty() && prefix.size() <= 3 && prefix.find_first_not_of("0123456789") == prefix.npos;
   own.prefix = number ? static_cast<unsigned>(std::stoi(prefix)) : 0;
   if (own.prefix == 0 || own.prefix > most)
     throw std::runtime_error("'" + text + "' needs a prefix from /1 to /" + std::to_string(most));
@@ -56,7 +59,8 @@ OwnAddress OwnAddress::parse(const std::string& text) {
 Address OwnAddress::broadcast() const {
   if (!is_ipv4(address) || prefix > 30) return address;
   Address last = address;
-  for (unsigned bit = prefix; bit < 32; ++bit) last[12 + bit / 8] |= static_cast<std::uint8_t>(0x80 >> bit % 8);
+  for (unsigned bit = prefix; bit < 32; ++bit)
+    last[12 + bit / 8] |= static_cast<std::uint8_t>(0x80 >> bit % 8);
   return last;
 }
 

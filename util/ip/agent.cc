@@ -24,7 +24,8 @@ constexpr std::size_t kAnswerBytesMax = 8 << 20;
 constexpr timeval kPatience = {3, 0};
 
 void check(bool done) {
-  if (!done) throw std::runtime_error(std::string("the agent of this node does not answer: ") + std::strerror(errno));
+  if (!done)
+    throw std::runtime_error(std::string("the agent of this node does not answer: ") + std::strerror(errno));
 }
 
 Descriptor connect_agent() {
@@ -36,12 +37,14 @@ Descriptor connect_agent() {
   std::memcpy(name.sun_path, kSocket, sizeof kSocket - 1);
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + sizeof kSocket - 1);
   if (::connect(connected.number(), reinterpret_cast<const sockaddr*>(&name), length) != 0)
-    throw std::runtime_error("no agent runs on this node (systemctl start clusterd, or name the nodes with --nodes)");
+    throw std::runtime_error(
+        "no agent runs on this node (systemctl start clusterd, or name the nodes with --nodes)");
   ucred listener = {};
   socklen_t size = sizeof listener;
   check(::getsockopt(connected.number(), SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0);
   if (listener.uid != 0 && listener.uid != ::geteuid())
-    throw std::runtime_error("a user other than root has the name of the agent's socket: ss -xlp 'src @clusterd-1'");
+    throw std::runtime_error(
+        "a user other than root has the name of the agent's socket: ss -xlp 'src @clusterd-1'");
   return connected;
 }
 
@@ -61,7 +64,8 @@ nlohmann::json ask(const char* operation) {
   const std::uint32_t length = htonl(static_cast<std::uint32_t>(request.size()));
   const std::string frame = std::string(reinterpret_cast<const char*>(&length), sizeof length) + request;
   const Descriptor agent = connect_agent();
-  check(::send(agent.number(), frame.data(), frame.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(frame.size()));
+  check(::send(agent.number(), frame.data(), frame.size(), MSG_NOSIGNAL) ==
+        static_cast<ssize_t>(frame.size()));
   std::uint32_t answer_length = 0;
   receive(agent.number(), &answer_length, sizeof answer_length);
   answer_length = ntohl(answer_length);

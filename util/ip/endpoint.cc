@@ -1,8 +1,8 @@
 #include "endpoint.h"
 
 #include <rdma/fi_cm.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
 
 #include <cstring>
 #include <stdexcept>
@@ -15,7 +15,11 @@ namespace {
 constexpr std::size_t kCompletions = 4096;
 
 void must(int error, const std::string& what) {
-  if (error != 0) throw std::runtime_error(what + ": " + fi_strerror(-error));
+  if (error == 0) return;
+  const char* advice = "";
+  if (error == -FI_EADDRINUSE) advice = " (another program uses the port: --port chooses another)";
+  if (error == -FI_EACCES) advice = " (FI_LOG_LEVEL=warn says why the key is refused)";
+  throw std::runtime_error(what + ": " + fi_strerror(-error) + advice);
 }
 
 fi_info* find(const std::string& address, std::uint16_t port) {
@@ -29,7 +33,8 @@ fi_info* find(const std::string& address, std::uint16_t port) {
   // Packets of a connection arrive in the order in which they left.
   hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
   fi_info* found = nullptr;
-  must(fi_getinfo(FI_VERSION(1, 17), address.c_str(), std::to_string(port).c_str(), FI_SOURCE, hints.get(), &found),
+  must(fi_getinfo(FI_VERSION(1, 17), address.c_str(), std::to_string(port).c_str(), FI_SOURCE, hints.get(),
+                  &found),
        "the provider cluster offers no endpoint at " + address + " (cluster-info says why)");
   return found;
 }
@@ -58,13 +63,14 @@ Endpoint::Endpoint(const std::string& address, std::uint16_t port) : info_(find(
   must(fi_av_open(domain, &av_attributes, &av, nullptr), "fi_av_open");
   take(av_, av);
   fid_ep* ep = nullptr;
-  must(fi_endpoint(domain, info_.get(), &ep, nullptr), where + " (does another program use the port? --port chooses another)");
+  must(fi_endpoint(domain, info_.get(), &ep, nullptr), where);
   take(ep_, ep);
   must(fi_ep_bind(ep, &cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
   must(fi_ep_bind(ep, &av->fid, 0), "fi_ep_bind");
-  must(fi_enable(ep), where + " (does another program use the port? --port chooses another)");
+  must(fi_enable(ep), where);
   std::size_t least = kMessageBytesMax;
-  must(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least), "FI_OPT_MIN_MULTI_RECV");
+  must(fi_setopt(&ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof least),
+       "FI_OPT_MIN_MULTI_RECV");
   must(fi_control(&cq->fid, FI_GETWAIT, &wait_descriptor_), "FI_GETWAIT");
 }
 
@@ -83,7 +89,8 @@ bool Endpoint::may_sleep() const {
 std::string Endpoint::cause_of(const fi_cq_err_entry& error) const {
   char text[256];
   const char* detail = fi_cq_strerror(cq_.get(), error.prov_errno, error.err_data, text, sizeof text);
-  return std::string(fi_strerror(error.err)) + (detail != nullptr && *detail != 0 ? std::string(", ") + detail : "");
+  return std::string(fi_strerror(error.err)) +
+         (detail != nullptr && *detail != 0 ? std::string(", ") + detail : "");
 }
 
 }  // namespace cluster::ip

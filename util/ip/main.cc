@@ -22,8 +22,9 @@ namespace {
 using namespace cluster::ip;
 
 constexpr unsigned kQueuesMax = 16;
-constexpr unsigned kMtuLeast = 1280;   // of IPv6
-constexpr unsigned kMtuMost = 65520;   // with its header a message still leaves at once, without an announcement
+constexpr unsigned kMtuLeast = 1280;  // of IPv6
+constexpr unsigned kMtuMost =
+    65520;  // with its header a message still leaves at once, without an announcement
 constexpr timespec kAgentPause = {2, 0};
 
 struct CommandLine {
@@ -36,23 +37,27 @@ struct CommandLine {
 };
 
 void declare(CLI::App& app, CommandLine& line) {
-  app.add_option("-a,--address", line.addresses,
-                 "this node's address on the new interface, with the prefix of the network: one of IPv4, one of IPv6")
+  app.add_option(
+         "-a,--address", line.addresses,
+         "this node's address on the new interface, with the prefix of the network: one of IPv4, one of IPv6")
       ->required()
       ->expected(1, kAddressesMax)
       ->delimiter(',');
-  app.add_option("-n,--nodes", line.nodes,
-                 "names or addresses of all nodes on the Ethernet, this one among them; the same list on all nodes")
+  app.add_option(
+         "-n,--nodes", line.nodes,
+         "names or addresses of all nodes on the Ethernet, this one among them; the same list on all nodes")
       ->delimiter(',');
   app.add_flag("-A,--agent", line.agent, "ask the agent of this node (clusterd) for the nodes instead");
   app.add_option("-i,--interface", line.tun.name, "name of the new interface")->capture_default_str();
   app.add_option("-m,--mtu", line.tun.mtu, "longest packet in bytes")
       ->check(CLI::Range(kMtuLeast, kMtuMost))
       ->capture_default_str();
-  app.add_option("-q,--queues", line.tun.queues, "queues of the interface, each with a thread; the same on all nodes")
+  app.add_option("-q,--queues", line.tun.queues,
+                 "queues of the interface, each with a thread; the same on all nodes")
       ->check(CLI::Range(1U, kQueuesMax))
       ->capture_default_str();
-  app.add_option("-p,--port", line.port, "UDP port of the first queue, the others follow; the same on all nodes")
+  app.add_option("-p,--port", line.port,
+                 "UDP port of the first queue, the others follow; the same on all nodes")
       ->check(CLI::Range(1, 65535 - static_cast<int>(kQueuesMax)))
       ->capture_default_str();
   app.add_option("-s,--spin", line.spin_us, "microseconds to look for the next packet before sleeping")
@@ -84,14 +89,17 @@ void notify_ready() {
            static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length));
 }
 
-std::vector<Node> find_nodes(const CommandLine& line) { return line.agent ? nodes_of_agent() : resolve(line.nodes); }
+std::vector<Node> find_nodes(const CommandLine& line) {
+  return line.agent ? nodes_of_agent() : resolve(line.nodes);
+}
 
 std::string own_address(const std::vector<Node>& nodes) {
   const Node* own = own_node(nodes);
   if (own != nullptr) return own->address;
   std::string all;
   for (const Node& node : nodes) all += " " + node.name + " (" + node.address + ")";
-  throw std::runtime_error("this node is not in the list of nodes: no interface here has an address of" + all);
+  throw std::runtime_error("this node is not in the list of nodes: no interface here has an address of" +
+                           all);
 }
 
 std::vector<OwnAddress> parse_addresses(const std::vector<std::string>& texts) {
@@ -123,9 +131,11 @@ void print_counts(const std::vector<std::unique_ptr<Worker>>& workers) {
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const Counts& counts = workers[i]->counts();
     std::fprintf(stderr,
-                 "cluster-ip: queue %zu: %llu packets (%llu bytes) sent, %llu (%llu bytes) received; not sent: %llu without a "
+                 "cluster-ip: queue %zu: %llu packets (%llu bytes) sent, %llu (%llu bytes) received; not "
+                 "sent: %llu without a "
                  "node, %llu too many, %llu failed; refused: %llu\n",
-                 i, static_cast<unsigned long long>(counts.sent.value()), static_cast<unsigned long long>(counts.sent_bytes.value()),
+                 i, static_cast<unsigned long long>(counts.sent.value()),
+                 static_cast<unsigned long long>(counts.sent_bytes.value()),
                  static_cast<unsigned long long>(counts.received.value()),
                  static_cast<unsigned long long>(counts.received_bytes.value()),
                  static_cast<unsigned long long>(counts.no_node.value()),
@@ -153,13 +163,12 @@ void run(CommandLine& line) {
   settings.spin = std::chrono::microseconds(line.spin_us);
   const std::vector<Descriptor> queues = open_tun(line.tun);
   std::vector<std::unique_ptr<Worker>> workers;
-  for (unsigned i = 0; i < queues.size(); ++i) {
-    workers.push_back(std::make_unique<Worker>(settings, i, queues[i]));
-    workers.back()->learn(nodes);
-  }
+  for (unsigned i = 0; i < queues.size(); ++i)
+    workers.push_back(std::make_unique<Worker>(settings, i, queues[i], nodes));
   std::vector<std::thread> threads;
   for (const auto& worker : workers) threads.emplace_back([&worker] { worker->run(); });
-  std::fprintf(stderr, "cluster-ip: %s is up, over %s\n", line.tun.name.c_str(), settings.node_address.c_str());
+  std::fprintf(stderr, "cluster-ip: %s is up, over %s\n", line.tun.name.c_str(),
+               settings.node_address.c_str());
   notify_ready();
   serve(line, signals, workers);
   for (const auto& worker : workers) worker->stop();
@@ -170,12 +179,14 @@ void run(CommandLine& line) {
 }  // namespace
 
 int main(int count, char** words) {
-  CLI::App app("An interface whose IP packets travel to the other nodes over the provider cluster.", "cluster-ip");
+  CLI::App app("An interface whose IP packets travel to the other nodes over the provider cluster.",
+               "cluster-ip");
   CommandLine line;
   declare(app, line);
   try {
     app.parse(count, words);
-    if (line.agent == !line.nodes.empty()) throw CLI::ValidationError("name the nodes with --nodes, or give --agent");
+    if (line.agent == !line.nodes.empty())
+      throw CLI::ValidationError("name the nodes with --nodes, or give --agent");
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
     std::fprintf(stderr, "cluster-ip: %s (see cluster-ip --help)\n", error.what());

@@ -2,10 +2,10 @@
 
 #include <ifaddrs.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <memory>
-#include <netinet/in.h>
 #include <set>
 #include <stdexcept>
 
@@ -24,7 +24,8 @@ std::set<std::string> own_addresses() {
   if (::getifaddrs(&all) != 0) return found;
   const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owned(all, ::freeifaddrs);
   for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
-    if (each->ifa_addr != nullptr && (each->ifa_addr->sa_family == AF_INET || each->ifa_addr->sa_family == AF_INET6))
+    if (each->ifa_addr != nullptr &&
+        (each->ifa_addr->sa_family == AF_INET || each->ifa_addr->sa_family == AF_INET6))
       found.insert(numeric(each->ifa_addr));
   }
   return found;
@@ -39,7 +40,8 @@ std::vector<Node> resolve(const std::vector<std::string>& names) {
     hints.ai_socktype = SOCK_DGRAM;
     addrinfo* found = nullptr;
     const int error = ::getaddrinfo(name.c_str(), nullptr, &hints, &found);
-    if (error != 0) throw std::runtime_error("the node '" + name + "' has no address: " + ::gai_strerror(error));
+    if (error != 0)
+      throw std::runtime_error("the node '" + name + "' has no address: " + ::gai_strerror(error));
     nodes.push_back({name, numeric(found->ai_addr)});
     ::freeaddrinfo(found);
   }
@@ -50,7 +52,8 @@ const Node* own_node(const std::vector<Node>& nodes) {
   const std::set<std::string> own = own_addresses();
   for (const Node& node : nodes) {
     // A loopback address is on every node: /etc/hosts often has one for the node's own name.
-    if (own.count(node.address) != 0 && !node.address.starts_with("127.") && node.address != "::1") return &node;
+    if (own.count(node.address) != 0 && !node.address.starts_with("127.") && node.address != "::1")
+      return &node;
   }
   return nullptr;
 }

@@ -16,7 +16,7 @@ namespace cluster::ip {
 
 using Message = std::span<const std::uint8_t>;
 
-constexpr std::size_t kHeaderBytes = 10;        ///< of struct virtio_net_hdr
+constexpr std::size_t kHeaderBytes = 10;         ///< of struct virtio_net_hdr
 constexpr std::size_t kMessageBytesMax = 65546;  ///< the header and the longest packet of IPv4
 constexpr unsigned kAddressesMax = 2;            ///< of a node: one of IPv4, one of IPv6
 

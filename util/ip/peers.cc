@@ -13,7 +13,8 @@ Peer& Peers::add(const std::string& name, const std::string& node_address, fi_ad
 }
 
 bool Peers::has(const std::string& node_address) const {
-  return std::any_of(all_.begin(), all_.end(), [&](const Peer& peer) { return peer.node_address == node_address; });
+  return std::any_of(all_.begin(), all_.end(),
+                     [&](const Peer& peer) { return peer.node_address == node_address; });
 }
 
 const Peer* Peers::assign(Peer& peer, std::span<const Address> addresses) {

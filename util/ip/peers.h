@@ -20,12 +20,16 @@ struct Peer {
   std::string name;
   std::string node_address;
   fi_addr_t number = FI_ADDR_NOTAVAIL;
-  bool up = false;           ///< it has greeted, and no greeting to it has failed since
-  bool greeting = false;     ///< a greeting to it is on its way
-  std::string complained;    ///< the last line about it: a line is not repeated
+  bool up = false;         ///< it has greeted, and no greeting to it has failed since
+  bool greeting = false;   ///< a greeting to it is on its way
+  bool used = false;       ///< packets have left for it since the last greeting
+  std::string complained;  ///< the last line about it: a line is not repeated
   Clock::time_point next_greeting = {};
   std::size_t waiting_bytes = 0;  ///< sent, and not known to be at the peer
   std::vector<Address> addresses;
+
+  /// A short packet that fails leaves no trace, so a peer that is used is greeted now and then.
+  bool needs_greeting() const { return (!up || used) && !greeting; }
 };
 
 class Peers {

@@ -16,18 +16,21 @@ namespace {
 
 constexpr char kDevice[] = "/dev/net/tun";
 
-[[noreturn]] void fail(const std::string& what) { throw std::runtime_error(what + ": " + std::strerror(errno)); }
+[[noreturn]] void fail(const std::string& what) {
+  throw std::runtime_error(what + ": " + std::strerror(errno));
+}
 
 [[noreturn]] void refuse_device() {
   switch (errno) {
     case ENOENT:
     case ENODEV:
     case ENXIO:
-      fail(std::string("there are no TUN devices here (modprobe tun; in a container: --device ") + kDevice + "): " + kDevice);
+      fail(std::string("there are no TUN devices here (modprobe tun; in a container: --device ") + kDevice +
+           "): " + kDevice);
     case EACCES:
     case EPERM:
-      fail(std::string("this process may not open TUN devices (run it as root; in a container: --device ") + kDevice +
-           "): " + kDevice);
+      fail(std::string("this process may not open TUN devices (run it as root; in a container: --device ") +
+           kDevice + "): " + kDevice);
     default: fail(kDevice);
   }
 }
@@ -35,10 +38,16 @@ constexpr char kDevice[] = "/dev/net/tun";
 [[noreturn]] void refuse_interface(const std::string& name) {
   switch (errno) {
     case EPERM:
-      fail("this process may not make interfaces (it needs CAP_NET_ADMIN: run it as root; in a container: --cap-add NET_ADMIN): " +
+      fail(
+          "this process may not make interfaces (it needs CAP_NET_ADMIN: run it as root; in a container: "
+          "--cap-add NET_ADMIN): " +
+          name);
+    case EBUSY:
+      fail("the interface exists already (another cluster-ip runs here? --interface chooses another name): " +
            name);
-    case EBUSY: fail("the interface exists already (another cluster-ip runs here? --interface chooses another name): " + name);
-    case EINVAL: fail("no TUN interface can have this name, or something else has it (--interface chooses another): " + name);
+    case EINVAL:
+      fail("no TUN interface can have this name, or something else has it (--interface chooses another): " +
+           name);
     default: fail("cannot make the interface " + name);
   }
 }
@@ -53,7 +62,8 @@ Descriptor open_queue(const TunSettings& settings) {
   Descriptor queue(::open(kDevice, O_RDWR | O_NONBLOCK | O_CLOEXEC));
   if (!queue) refuse_device();
   ifreq request = request_for(settings.name);
-  request.ifr_flags = static_cast<short>(IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | (settings.queues > 1 ? IFF_MULTI_QUEUE : 0));
+  request.ifr_flags =
+      static_cast<short>(IFF_TUN | IFF_NO_PI | IFF_VNET_HDR | (settings.queues > 1 ? IFF_MULTI_QUEUE : 0));
   if (::ioctl(queue.number(), TUNSETIFF, &request) != 0) refuse_interface(settings.name);
   // The kernel may hand over packets without checksum, and TCP in super-frames.
   constexpr unsigned long kOffloads = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
@@ -72,7 +82,8 @@ void add_ipv4(int control, const std::string& name, const OwnAddress& own) {
   const auto set = [&](unsigned long what, const sockaddr_in& value) {
     ifreq request = request_for(name);
     std::memcpy(&request.ifr_addr, &value, sizeof value);
-    if (::ioctl(control, what, &request) != 0) fail("cannot give " + name + " the address " + text_of(own.address));
+    if (::ioctl(control, what, &request) != 0)
+      fail("cannot give " + name + " the address " + text_of(own.address));
   };
   set(SIOCSIFADDR, ipv4(own.address));
   sockaddr_in mask = ipv4(own.address);
@@ -99,7 +110,8 @@ void add_ipv6(const std::string& name, const OwnAddress& own) {
 
 /// Without an address that the kernel makes up: no other node would know that this one has it.
 void refuse_automatic_addresses(const std::string& name) {
-  const Descriptor mode(::open(("/proc/sys/net/ipv6/conf/" + name + "/addr_gen_mode").c_str(), O_WRONLY | O_CLOEXEC));
+  const Descriptor mode(
+      ::open(("/proc/sys/net/ipv6/conf/" + name + "/addr_gen_mode").c_str(), O_WRONLY | O_CLOEXEC));
   // Where this is not permitted, the address is there and reaches nobody.
   if (mode && ::write(mode.number(), "1", 1) != 1) return;
 }
@@ -110,7 +122,8 @@ void configure(const TunSettings& settings) {
   refuse_automatic_addresses(settings.name);
   ifreq request = request_for(settings.name);
   request.ifr_mtu = static_cast<int>(settings.mtu);
-  if (::ioctl(control.number(), SIOCSIFMTU, &request) != 0) fail(settings.name + " cannot have the MTU " + std::to_string(settings.mtu));
+  if (::ioctl(control.number(), SIOCSIFMTU, &request) != 0)
+    fail(settings.name + " cannot have the MTU " + std::to_string(settings.mtu));
   request = request_for(settings.name);
   if (::ioctl(control.number(), SIOCGIFFLAGS, &request) != 0) fail(settings.name);
   request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr unsigned kBuffers = 8;
 constexpr std::size_t kBufferBytes = 1 << 20;
-constexpr unsigned kPacketsAtOnce = 32;     ///< then completions are looked at again
+constexpr unsigned kPacketsAtOnce = 32;  ///< then completions are looked at again
 constexpr unsigned kCompletionsAtOnce = 32;
 /// More than any round trip on an Ethernet needs, little enough that a queue is short where a link is slow.
 constexpr std::size_t kWaitingBytesMax = 4 << 20;
@@ -40,14 +40,18 @@ struct Worker::Slot : Operation {
   std::uint8_t bytes[kMessageBytesMax];
 };
 
-Worker::Worker(const WorkerSettings& settings, unsigned queue, const Descriptor& tun)
+Worker::Worker(const WorkerSettings& settings, unsigned queue, const Descriptor& tun,
+               const std::vector<Node>& nodes)
     : settings_(settings),
       queue_(queue),
       tun_(tun.number()),
       endpoint_(settings.node_address, static_cast<std::uint16_t>(settings.port + queue)),
-      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+      wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      new_nodes_(nodes) {
   if (!wake_) throw std::runtime_error("no descriptor is left for an event (ulimit -n)");
   for (unsigned i = 0; i < kBuffers; ++i) post(*buffers_.emplace_back(std::make_unique<Buffer>()));
+  // Before the first message can arrive: its sender is known then.
+  take_new_nodes();
 }
 
 Worker::~Worker() = default;
@@ -71,11 +75,13 @@ void Worker::sleep() {
   if (!endpoint_.may_sleep()) return;
   pollfd waits_for[] = {
       {tun_, POLLIN, 0}, {endpoint_.wait_descriptor(), POLLIN, 0}, {wake_.number(), POLLIN, 0}};
-  const bool all_up = std::all_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.up; });
+  const bool greets =
+      std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) { return peer.needs_greeting(); });
   const int pause_ms = static_cast<int>(std::chrono::milliseconds(kGreetingPause).count()) / 4;
-  ::poll(waits_for, std::size(waits_for), all_up ? -1 : pause_ms);
+  ::poll(waits_for, std::size(waits_for), greets ? pause_ms : -1);
   std::uint64_t woken = 0;
-  if ((waits_for[2].revents & POLLIN) != 0 && ::read(wake_.number(), &woken, sizeof woken) > 0) take_new_nodes();
+  if ((waits_for[2].revents & POLLIN) != 0 && ::read(wake_.number(), &woken, sizeof woken) > 0)
+    take_new_nodes();
 }
 
 // --- what arrives ---
@@ -88,7 +94,8 @@ void Worker::post(Buffer& buffer) {
   message.addr = FI_ADDR_UNSPEC;
   message.context = static_cast<Operation*>(&buffer);
   const ssize_t error = fi_recvmsg(endpoint_.ep(), &message, FI_MULTI_RECV);
-  if (error != 0) throw std::runtime_error(std::string("fi_recvmsg: ") + fi_strerror(static_cast<int>(-error)));
+  if (error != 0)
+    throw std::runtime_error(std::string("fi_recvmsg: ") + fi_strerror(static_cast<int>(-error)));
 }
 
 bool Worker::read_completions() {
@@ -153,11 +160,13 @@ void Worker::greeted(Peer& peer, Message message) {
   if (greeting->queues != settings_.queues)
     return complain(peer, "has " + std::to_string(greeting->queues) + " queues, and this node has " +
                               std::to_string(settings_.queues) + ": give all nodes the same --queues");
-  if (std::any_of(greeting->addresses.begin(), greeting->addresses.end(), [&](const Address& each) { return is_own(each); }))
+  if (std::any_of(greeting->addresses.begin(), greeting->addresses.end(),
+                  [&](const Address& each) { return is_own(each); }))
     return complain(peer, "has an address of this node: give each node its own --address");
   std::vector<Address> before = peer.addresses;
   const Peer* conflict = peers_.assign(peer, greeting->addresses);
-  if (conflict != nullptr) complain(peer, "has an address of " + conflict->name + ": give each node its own --address");
+  if (conflict != nullptr)
+    complain(peer, "has an address of " + conflict->name + ": give each node its own --address");
   const bool news = !peer.up || before != peer.addresses;
   peer.up = true;
   if (greeting->wants_answer) greet(peer, false);
@@ -165,7 +174,8 @@ void Worker::greeted(Peer& peer, Message message) {
   peer.complained.clear();
   std::string owned;
   for (const Address& address : peer.addresses) owned += (owned.empty() ? "" : ", ") + text_of(address);
-  std::fprintf(stderr, "cluster-ip: %s (%s) is up: %s\n", peer.name.c_str(), peer.node_address.c_str(), owned.c_str());
+  std::fprintf(stderr, "cluster-ip: %s (%s) is up: %s\n", peer.name.c_str(), peer.node_address.c_str(),
+               owned.c_str());
 }
 
 // --- what leaves ---
@@ -217,6 +227,7 @@ void Worker::send(Peer& peer, Slot*& slot, std::size_t length) {
     counts_.failed.add(1);
     if (!peer.greeting) greet(peer, true);
   } else {
+    peer.used = true;
     counts_.sent.add(1);
     counts_.sent_bytes.add(length);
     if (short_one) return;
@@ -256,6 +267,7 @@ void Worker::greet(Peer& peer, bool wants_answer) {
   Slot* const slot = free_slot();
   const std::size_t length = write(greeting, slot->bytes);
   peer.next_greeting = Clock::now() + kGreetingPause;
+  peer.used = false;
   if (fi_send(endpoint_.ep(), slot->bytes, length, nullptr, peer.number, static_cast<Operation*>(slot)) != 0)
     return release(slot);
   slot->kind = Operation::Kind::greeting;
@@ -267,7 +279,7 @@ void Worker::greet(Peer& peer, bool wants_answer) {
 
 void Worker::greet_due(Clock::time_point now) {
   for (Peer& peer : peers_) {
-    if (!peer.up && !peer.greeting && now >= peer.next_greeting) greet(peer, true);
+    if (peer.needs_greeting() && now >= peer.next_greeting) greet(peer, !peer.up);
   }
 }
 
@@ -280,7 +292,8 @@ void Worker::lost(Peer& peer, const std::string& cause) {
 void Worker::complain(Peer& peer, const std::string& line) {
   if (queue_ != 0 || peer.complained == line) return;
   peer.complained = line;
-  std::fprintf(stderr, "cluster-ip: %s (%s) %s\n", peer.name.c_str(), peer.node_address.c_str(), line.c_str());
+  std::fprintf(stderr, "cluster-ip: %s (%s) %s\n", peer.name.c_str(), peer.node_address.c_str(),
+               line.c_str());
 }
 
 void Worker::learn(const std::vector<Node>& nodes) {
@@ -313,8 +326,9 @@ bool Worker::is_own(const Address& address) const {
 
 bool Worker::is_group(const Address& address) const {
   return is_for_all(address) ||
-         std::any_of(settings_.addresses.begin(), settings_.addresses.end(),
-                     [&](const OwnAddress& own) { return own.broadcast() == address && own.address != address; });
+         std::any_of(settings_.addresses.begin(), settings_.addresses.end(), [&](const OwnAddress& own) {
+           return own.broadcast() == address && own.address != address;
+         });
 }
 
 }  // namespace cluster::ip

@@ -6,8 +6,8 @@
 // sleep until one of both has something. A worker never waits for a peer: what a peer does not take is dropped, as by
 // any network.
 //
-// A worker greets each node until it has answered, and again when a message to it has failed. A node that starts greets
-// all others, so a restarted node is back at once.
+// A worker greets each node until it has answered, and every two seconds while packets leave for it. A greeting that fails
+// says that the node is down. A node that starts greets all others, so a restarted node is back at once.
 #pragma once
 
 #include <atomic>
@@ -53,7 +53,8 @@ struct Counts {
 class Worker {
  public:
   /// Throws std::runtime_error with one line.
-  Worker(const WorkerSettings& settings, unsigned queue, const Descriptor& tun);
+  Worker(const WorkerSettings& settings, unsigned queue, const Descriptor& tun,
+         const std::vector<Node>& nodes);
   ~Worker();
 
   /// Runs until stop().
