@@ -7,7 +7,7 @@ namespace {
 constexpr std::uint8_t kKnownFlags = 1 | 2;
 constexpr std::size_t kIpv4Bytes = 20, kIpv6Bytes = 40;
 
-/// As long as the header of a packet. No header begins with a 'c', which has flags that do not exist.
+/// In place of the header of a packet, none of which begins with a 'c': it has flags that do not exist.
 constexpr char kMagic[kHeaderBytes + 1] = "cluster-ip";
 constexpr std::uint8_t kVersion = 1;
 
@@ -16,8 +16,18 @@ constexpr std::size_t kFixedBytes = kHeaderBytes + 4;
 
 }  // namespace
 
+void write_number(std::uint32_t number, std::uint8_t* message) {
+  for (unsigned i = 0; i < kNumberBytes; ++i) message[i] = static_cast<std::uint8_t>(number >> 8 * i);
+}
+
+std::uint32_t read_number(const std::uint8_t* message) {
+  std::uint32_t number = 0;
+  for (unsigned i = 0; i < kNumberBytes; ++i) number |= static_cast<std::uint32_t>(message[i]) << 8 * i;
+  return number;
+}
+
 std::optional<Ends> ends_of(Message message) {
-  if (message.size() < kHeaderBytes + kIpv4Bytes || message.size() > kMessageBytesMax) return std::nullopt;
+  if (message.size() < kHeaderBytes + kIpv4Bytes || message.size() > kPacketBytesMax) return std::nullopt;
   if ((message[0] & ~kKnownFlags) != 0) return std::nullopt;
   const Message packet = message.subspan(kHeaderBytes);
   Ends ends;
@@ -55,7 +65,8 @@ std::size_t write(const Greeting& greeting, std::uint8_t* message) {
 }
 
 std::optional<Greeting> read_greeting(Message message) {
-  if (message.size() < kFixedBytes || message[kHeaderBytes] != kVersion) return std::nullopt;
+  if (!is_greeting(message) || message.size() < kFixedBytes || message[kHeaderBytes] != kVersion)
+    return std::nullopt;
   const unsigned count = message[kHeaderBytes + 3];
   if (count > kAddressesMax || message.size() != kFixedBytes + count * sizeof(Address)) return std::nullopt;
   Greeting greeting{message[kHeaderBytes + 1] != 0, message[kHeaderBytes + 2], {}};

@@ -11,10 +11,20 @@
 #include <vector>
 
 #include "address.h"
+#include "order.h"
 
 namespace cluster::ip {
 
 using Clock = std::chrono::steady_clock;
+
+/// Takes messages one after the other until it is full.
+struct Buffer;
+
+/// A message in the buffer where it has arrived.
+struct Arrival {
+  Buffer* buffer = nullptr;
+  std::span<const std::uint8_t> bytes;
+};
 
 struct Peer {
   std::string name;
@@ -27,6 +37,8 @@ struct Peer {
   Clock::time_point next_greeting = {};
   std::size_t waiting_bytes = 0;  ///< sent, and not known to be at the peer
   std::vector<Address> addresses;
+  std::uint32_t next_number = 0;  ///< of the next message to it
+  Order<Arrival> order;           ///< of its messages
 
   /// A short packet that fails leaves no trace, so a peer that is used is greeted now and then.
   bool needs_greeting() const { return (!up || used) && !greeting; }

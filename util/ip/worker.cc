@@ -18,18 +18,22 @@ constexpr unsigned kPacketsAtOnce = 32;  ///< then completions are looked at aga
 constexpr unsigned kCompletionsAtOnce = 32;
 /// More than any round trip on an Ethernet needs, little enough that a queue is short where a link is slow.
 constexpr std::size_t kWaitingBytesMax = 4 << 20;
+/// Half of what all buffers take: the rest is there for the messages that these wait for.
+constexpr std::size_t kHeldBytesMax = kBuffers * kBufferBytes / 2;
 constexpr auto kGreetingPause = std::chrono::seconds(2);
 
-}  // namespace
-
-struct Worker::Operation {
+/// What the context of a libfabric operation points to.
+struct Operation {
   enum class Kind { buffer, packet, greeting } kind;
 };
 
-/// Takes messages one after the other until it is full.
-struct Worker::Buffer : Operation {
+}  // namespace
+
+struct Buffer : Operation {
   Buffer() : Operation{Kind::buffer} {}
   std::unique_ptr<std::uint8_t[]> bytes{new std::uint8_t[kBufferBytes]};
+  unsigned held = 0;  ///< messages in it that wait for their predecessors
+  bool full = false;
 };
 
 /// One message that leaves.
@@ -93,6 +97,7 @@ void Worker::post(Buffer& buffer) {
   message.iov_count = 1;
   message.addr = FI_ADDR_UNSPEC;
   message.context = static_cast<Operation*>(&buffer);
+  buffer.full = false;
   const ssize_t error = fi_recvmsg(endpoint_.ep(), &message, FI_MULTI_RECV);
   if (error != 0)
     throw std::runtime_error(std::string("fi_recvmsg: ") + fi_strerror(static_cast<int>(-error)));
@@ -113,8 +118,13 @@ void Worker::completed(const fi_cq_data_entry& entry, fi_addr_t source) {
     release(static_cast<Slot*>(operation));
     return;
   }
-  if ((entry.flags & FI_RECV) != 0) deliver(source, {static_cast<const std::uint8_t*>(entry.buf), entry.len});
-  if ((entry.flags & FI_MULTI_RECV) != 0) post(*static_cast<Buffer*>(operation));
+  auto* buffer = static_cast<Buffer*>(operation);
+  if ((entry.flags & FI_RECV) != 0)
+    arrived(source, {buffer, {static_cast<const std::uint8_t*>(entry.buf), entry.len}});
+  if ((entry.flags & FI_MULTI_RECV) != 0) {
+    buffer->full = true;
+    if (buffer->held == 0) post(*buffer);
+  }
 }
 
 void Worker::report_failure() {
@@ -124,7 +134,9 @@ void Worker::report_failure() {
   if (operation == nullptr) return;  // a short packet, whose peer the next greeting finds gone
   if (operation->kind == Operation::Kind::buffer) {
     counts_.refused.add(1);  // too long for a packet
-    if ((error.flags & FI_MULTI_RECV) != 0) post(*static_cast<Buffer*>(operation));
+    auto* buffer = static_cast<Buffer*>(operation);
+    buffer->full = (error.flags & FI_MULTI_RECV) != 0;
+    if (buffer->full && buffer->held == 0) post(*buffer);
     return;
   }
   auto* slot = static_cast<Slot*>(operation);
@@ -140,36 +152,79 @@ void Worker::report_failure() {
   }
 }
 
-void Worker::deliver(fi_addr_t source, Message message) {
+void Worker::arrived(fi_addr_t source, const Arrival& arrival) {
   Peer* const peer = peers_.with_number(source);
-  if (peer != nullptr && is_greeting(message)) return greeted(*peer, message);
-  const std::optional<Ends> ends = ends_of(message);
-  const bool allowed = peer != nullptr && ends && peers_.owner_of(ends->from) == peer &&
-                       (is_own(ends->to) || is_group(ends->to));
-  if (!allowed || ::write(tun_, message.data(), message.size()) != static_cast<ssize_t>(message.size())) {
-    counts_.refused.add(1);
+  if (peer == nullptr || arrival.bytes.size() < kNumberBytes) return counts_.refused.add(1);
+  const std::uint32_t number = read_number(arrival.bytes.data());
+  const std::optional<Greeting> greeting = read_greeting(arrival.bytes.subspan(kNumberBytes));
+  if (greeting && greeting->wants_answer) {
+    // What has not come by now does not come any more.
+    while (!peer->order.empty()) {
+      peer->order.skip();
+      deliver_due(*peer);
+    }
+    peer->order.restart(number);
+  }
+  if (!peer->order.is_due(number, arrival)) {
+    ++arrival.buffer->held;
+    held_bytes_ += arrival.bytes.size();
+    if (held_bytes_ > kHeldBytesMax) give_up_missing();
     return;
   }
+  deliver(*peer, arrival);
+  deliver_due(*peer);
+}
+
+void Worker::deliver_due(Peer& peer) {
+  while (const std::optional<Arrival> due = peer.order.take_due()) {
+    deliver(peer, *due);
+    held_bytes_ -= due->bytes.size();
+    if (--due->buffer->held == 0 && due->buffer->full) post(*due->buffer);
+  }
+}
+
+void Worker::give_up_missing() {
+  for (Peer& peer : peers_) {
+    peer.order.skip();
+    deliver_due(peer);
+  }
+}
+
+void Worker::deliver(Peer& peer, const Arrival& arrival) {
+  const Message message = arrival.bytes.subspan(kNumberBytes);
+  if (!is_greeting(message)) return deliver_packet(peer, message);
+  const std::optional<Greeting> greeting = read_greeting(message);
+  if (greeting) {
+    greeted(peer, *greeting);
+  } else {
+    complain(peer, "has another version of cluster-ip");
+  }
+}
+
+void Worker::deliver_packet(Peer& peer, Message message) {
+  const std::optional<Ends> ends = ends_of(message);
+  const bool allowed =
+      ends && peers_.owner_of(ends->from) == &peer && (is_own(ends->to) || is_group(ends->to));
+  if (!allowed || ::write(tun_, message.data(), message.size()) != static_cast<ssize_t>(message.size()))
+    return counts_.refused.add(1);
   counts_.received.add(1);
   counts_.received_bytes.add(message.size());
 }
 
-void Worker::greeted(Peer& peer, Message message) {
-  const std::optional<Greeting> greeting = read_greeting(message);
-  if (!greeting) return complain(peer, "has another version of cluster-ip");
-  if (greeting->queues != settings_.queues)
-    return complain(peer, "has " + std::to_string(greeting->queues) + " queues, and this node has " +
+void Worker::greeted(Peer& peer, const Greeting& greeting) {
+  if (greeting.queues != settings_.queues)
+    return complain(peer, "has " + std::to_string(greeting.queues) + " queues, and this node has " +
                               std::to_string(settings_.queues) + ": give all nodes the same --queues");
-  if (std::any_of(greeting->addresses.begin(), greeting->addresses.end(),
+  if (std::any_of(greeting.addresses.begin(), greeting.addresses.end(),
                   [&](const Address& each) { return is_own(each); }))
     return complain(peer, "has an address of this node: give each node its own --address");
   std::vector<Address> before = peer.addresses;
-  const Peer* conflict = peers_.assign(peer, greeting->addresses);
+  const Peer* conflict = peers_.assign(peer, greeting.addresses);
   if (conflict != nullptr)
     complain(peer, "has an address of " + conflict->name + ": give each node its own --address");
   const bool news = !peer.up || before != peer.addresses;
   peer.up = true;
-  if (greeting->wants_answer) greet(peer, false);
+  if (greeting.wants_answer) greet(peer, false);
   if (!news || queue_ != 0 || conflict != nullptr) return;
   peer.complained.clear();
   std::string owned;
@@ -184,8 +239,8 @@ bool Worker::read_packets() {
   unsigned taken = 0;
   for (Slot* slot = nullptr; taken < kPacketsAtOnce; ++taken) {
     if (slot == nullptr) slot = free_slot();
-    const ssize_t length = ::read(tun_, slot->bytes, sizeof slot->bytes);
-    if (length > 0) forward(slot, static_cast<std::size_t>(length));
+    const ssize_t length = ::read(tun_, slot->bytes + kNumberBytes, sizeof slot->bytes - kNumberBytes);
+    if (length > 0) forward(slot, kNumberBytes + static_cast<std::size_t>(length));
     if (slot != nullptr && (length <= 0 || taken + 1 == kPacketsAtOnce)) release(slot);
     if (length <= 0) break;
   }
@@ -194,7 +249,7 @@ bool Worker::read_packets() {
 
 /// Sends the packet in the slot. The slot is nullptr afterwards if the message keeps it.
 void Worker::forward(Slot*& slot, std::size_t length) {
-  const std::optional<Ends> ends = ends_of({slot->bytes, length});
+  const std::optional<Ends> ends = ends_of({slot->bytes + kNumberBytes, length - kNumberBytes});
   if (!ends) {
     counts_.refused.add(1);
   } else if (Peer* const peer = peers_.owner_of(ends->to); peer != nullptr) {
@@ -217,6 +272,7 @@ void Worker::send(Peer& peer, Slot*& slot, std::size_t length) {
     counts_.too_many.add(1);
     return;
   }
+  write_number(peer.next_number, slot->bytes);
   const bool short_one = length <= endpoint_.inject_max();
   const ssize_t error = short_one ? fi_inject(endpoint_.ep(), slot->bytes, length, peer.number)
                                   : fi_send(endpoint_.ep(), slot->bytes, length, nullptr, peer.number,
@@ -227,9 +283,10 @@ void Worker::send(Peer& peer, Slot*& slot, std::size_t length) {
     counts_.failed.add(1);
     if (!peer.greeting) greet(peer, true);
   } else {
+    ++peer.next_number;
     peer.used = true;
     counts_.sent.add(1);
-    counts_.sent_bytes.add(length);
+    counts_.sent_bytes.add(length - kNumberBytes);
     if (short_one) return;
     slot->kind = Operation::Kind::packet;
     slot->peer = &peer;
@@ -265,11 +322,13 @@ void Worker::greet(Peer& peer, bool wants_answer) {
   Greeting greeting{wants_answer, settings_.queues, {}};
   for (const OwnAddress& own : settings_.addresses) greeting.addresses.push_back(own.address);
   Slot* const slot = free_slot();
-  const std::size_t length = write(greeting, slot->bytes);
+  write_number(peer.next_number, slot->bytes);
+  const std::size_t length = kNumberBytes + write(greeting, slot->bytes + kNumberBytes);
   peer.next_greeting = Clock::now() + kGreetingPause;
   peer.used = false;
   if (fi_send(endpoint_.ep(), slot->bytes, length, nullptr, peer.number, static_cast<Operation*>(slot)) != 0)
     return release(slot);
+  ++peer.next_number;
   slot->kind = Operation::Kind::greeting;
   slot->peer = &peer;
   slot->length = length;

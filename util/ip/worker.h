@@ -67,16 +67,18 @@ class Worker {
   const Counts& counts() const { return counts_; }
 
  private:
-  struct Operation;
-  struct Buffer;
   struct Slot;
 
   void post(Buffer& buffer);
   bool read_completions();
   void completed(const fi_cq_data_entry& entry, fi_addr_t source);
   void report_failure();
-  void deliver(fi_addr_t source, Message message);
-  void greeted(Peer& peer, Message message);
+  void arrived(fi_addr_t source, const Arrival& arrival);
+  void deliver_due(Peer& peer);
+  void give_up_missing();
+  void deliver(Peer& peer, const Arrival& arrival);
+  void deliver_packet(Peer& peer, Message message);
+  void greeted(Peer& peer, const Greeting& greeting);
 
   bool read_packets();
   void forward(Slot*& slot, std::size_t length);
@@ -101,6 +103,7 @@ class Worker {
   Peers peers_;
   Counts counts_;
   std::vector<std::unique_ptr<Buffer>> buffers_;
+  std::size_t held_bytes_ = 0;  ///< of messages that wait for their predecessors
   std::vector<std::unique_ptr<Slot>> slots_;
   std::vector<Slot*> free_slots_;
   Descriptor wake_;
