@@ -96,6 +96,19 @@ class TwoNodes(unittest.TestCase):
         stream.finish()
         self.assertFalse([line for line in over.daemons[1].log() if "is down" in line])
 
+    def test_options_from_a_file(self):
+        with tempfile.NamedTemporaryFile("w", suffix=".conf") as file:
+            file.write(f"# a comment\naddress={ipv4(1)}/24,{ipv6(1)}/64\nnodes=node1,node2\nmtu=9000\ninterface=over0\n")
+            file.flush()
+            words = self.cluster.command(1, Options.program, "--config", file.name)
+            first = overlay.start(self, words, stderr=subprocess.DEVNULL, environment=virtual_nodes.of_provider(Options.provider))
+            Daemon(self, self.cluster, 2, (1, 2)).knows(1)
+        self.assertEqual(self.cluster.links(1)["over0"]["mtu"], 9000)
+        self.cluster.run(1, "ping", "-c", "1", ipv6(2))
+        first.terminate()
+        self.assertEqual(first.wait(10), 0)
+        self.assertNotIn("over0", self.cluster.links(1))
+
     def test_foreign_sources_are_refused(self):
         over = Overlay(self, self.cluster, 2)
         over.listening(1, "echo", ECHO_PORT)
@@ -155,7 +168,7 @@ class ThreeNodes(unittest.TestCase):
 
     def test_other_queues_are_named(self):
         one = Daemon(self, self.cluster, 1, (1, 2), "--queues", "2")
-        two = Daemon(self, self.cluster, 2, (1, 2))
+        Daemon(self, self.cluster, 2, (1, 2))
         one.await_line("node2", "has 1 queues, and this node has 2: give all nodes the same --queues")
 
     def test_only_nodes_with_the_key(self):
@@ -181,7 +194,7 @@ class Refused(unittest.TestCase):
     def setUpClass(cls):
         cls.cluster = virtual_nodes.shared(2)
 
-    def said(self, *before, options=("--nodes", "node1,node2"), address=f"{ipv4(1)}/24", status=1):
+    def said(self, *before, options=("--nodes", "node1,node2"), address="10.9.0.1/24", status=1):
         words = self.cluster.command(1, *before, Options.program, "--address", address, *options)
         ended = subprocess.run(words, env=virtual_nodes.of_provider(Options.provider), capture_output=True, text=True,
                                timeout=overlay.SECONDS_MAX, check=False)

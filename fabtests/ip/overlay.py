@@ -29,10 +29,15 @@ def parse(text, *needed):
     parser.add_argument("only", nargs="*", help="tests, as unittest names them (default: all)")
     options = parser.parse_args()
     Options.program, Options.provider = os.path.abspath(options.program), os.path.abspath(options.provider)
-    virtual_nodes.require(*needed)
+    require(*needed)
+    return sys.argv[:1] + options.only
+
+
+def require(*programs):
+    """Skips the test where it cannot run."""
+    virtual_nodes.require(*programs)
     if not os.path.exists("/dev/net/tun"):
         virtual_nodes.skip("there are no TUN devices here (modprobe tun)")
-    return sys.argv[:1] + options.only
 
 
 def ipv4(node):
