@@ -75,8 +75,8 @@ class TwoNodes(unittest.TestCase):
 
     def test_a_stream_outlives_a_killed_daemon(self):
         over = Overlay(self, self.cluster, 2)
-        stream = Stream(over, 1, 2, ipv4(2), 4 * MEGABYTES)
-        time.sleep(0.2)
+        streams = [Stream(over, 1, 2, ipv4(2), 2 * MEGABYTES, 5001), Stream(over, 2, 1, ipv6(1), 2 * MEGABYTES, 5002)]
+        time.sleep(0.5)
         over.daemons[2].kill()
         over.daemons[1].await_line("node2", "is down: ", "peer's process has ended")
         self.assertEqual(over.ping(1, ipv4(2), 1), 0)
@@ -85,7 +85,16 @@ class TwoNodes(unittest.TestCase):
         over.daemons[2].knows(1)
         while over.ping(1, ipv4(2), 1) == 0:
             self.assertLess(time.monotonic() - begun, BACK_SECONDS_MAX)
-        stream.finish()
+        for stream in streams:
+            stream.finish()
+
+    def test_pings_notice_a_killed_daemon(self):
+        """They are short packets, whose failure leaves no trace."""
+        over = Overlay(self, self.cluster, 2)
+        self.assertEqual(over.ping(1, ipv4(2)), 3)
+        over.daemons[2].kill()
+        self.assertEqual(over.ping(1, ipv4(2), 1), 0)
+        over.daemons[1].await_line("node2", "is down: ", "peer's process has ended")
 
     def test_a_stopped_daemon_delays_only(self):
         over = Overlay(self, self.cluster, 2)

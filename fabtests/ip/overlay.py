@@ -158,10 +158,12 @@ class Stream:
         self._test, self.bytes = overlay._test, megabytes << 20
         self.receiver = overlay.listening(receiver, "receive", port)
         self.sender = overlay.python(sender, "send", address, port, megabytes)
+        self._test.assertEqual(self.sender.stdout.readline(), "connected\n")
 
     def finish(self, seconds=SECONDS_MAX):
         """All bytes have come and are right; returns seconds and the longest gap."""
-        self._test.assertEqual((self.sender.wait(seconds), self.sender.stdout.read()), (0, ""))
+        status, said = self.sender.wait(seconds), self.sender.stdout.read()
+        self._test.assertEqual((status, said), (0, ""), said)
         said = self.receiver.communicate(timeout=seconds)[0].split()
         self._test.assertEqual(said[:2], ["received", str(self.bytes)], " ".join(said))
         return float(said[2]), float(said[3])

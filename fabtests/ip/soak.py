@@ -32,7 +32,6 @@ class Soak(unittest.TestCase):
             there, back = Stream(over, 1, 2, ipv4(2), STREAM_MEGABYTES, port), Stream(over, 2, 1, ipv6(1), STREAM_MEGABYTES, port + 1)
             passed = time.monotonic() - begun
             if passed > SECONDS / 2 and not restarted:
-                time.sleep(1)  # the streams are connected
                 over.daemons[2].kill()
                 over.start(2)
                 over.daemons[2].knows(1)

@@ -1,7 +1,7 @@
 """A TCP stream whose bytes are compared, and datagrams that come back.
 
     stream.py receive PORT                     prints "listening", then "received BYTES SECONDS LONGEST-GAP", or why bytes are wrong
-    stream.py send ADDRESS PORT MEGABYTES      0: until it is killed
+    stream.py send ADDRESS PORT MEGABYTES      prints "connected"; 0: until it is killed
     stream.py echo PORT [GROUP]                answers datagrams, those to a multicast group, too; prints "listening"
     stream.py ask ADDRESS PORT BYTES [SOURCE]  one datagram; prints the address of each node that answers with the same bytes
 
@@ -49,6 +49,7 @@ def receive(port):
 
 def send(address, port, megabytes):
     with socket.create_connection((address, port), timeout=PATIENCE_SECONDS) as connected:
+        print("connected", flush=True)
         number = 0
         while number < megabytes or megabytes == 0:
             connected.sendall(block(number))
