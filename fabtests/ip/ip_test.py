@@ -96,6 +96,12 @@ class TwoNodes(unittest.TestCase):
         self.assertEqual(over.ping(1, ipv4(2), 1), 0)
         over.daemons[1].await_line("node2", "is down: ", "peer's process has ended")
 
+    def test_a_restarted_node_is_told_where_no_packet_travels(self):
+        over = Overlay(self, self.cluster, 2)
+        over.daemons[2].kill()
+        over.start(2)
+        over.daemons[2].knows(1)
+
     def test_a_stopped_daemon_delays_only(self):
         over = Overlay(self, self.cluster, 2)
         stream = Stream(over, 1, 2, ipv6(2), MEGABYTES)
@@ -264,6 +270,24 @@ class Rails(unittest.TestCase):
                     self.assertLess(gap, GAP_SECONDS_MAX)
                     cluster.run("switch", "ip", "link", "set", f"n2r{rail}", *back)
                     time.sleep(1)
+
+
+class Outage(unittest.TestCase):
+    """The Ethernet is away for longer than the provider waits: what was under way is lost, and everything goes on afterwards."""
+
+    def test_traffic_goes_on_afterwards(self):
+        cluster = virtual_nodes.make(2, suffix="-ip-outage")
+        self.addCleanup(cluster.down)
+        over = Overlay(self, cluster, 2, FI_CLUSTER_PEER_TIMEOUT="500", FI_CLUSTER_OUTAGE="0")
+        stream = Stream(over, 1, 2, ipv4(2), MEGABYTES * 4)
+        cluster.run("switch", "ip", "link", "set", "n2r0", "down")
+        over.daemons[1].await_line("node2", "is down: ")
+        cluster.run("switch", "ip", "link", "set", "n2r0", "up")
+        over.daemons[1].await_line("node2", "is down: ")
+        stream.finish()
+        self.assertEqual(over.ping(2, ipv6(1)), 3)
+        counts = over.daemons[1].stop()
+        self.assertGreater(counts["failed"], 0, "packets were lost, and numbers are missing")
 
 
 class Agents(unittest.TestCase):

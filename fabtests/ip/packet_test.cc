@@ -72,6 +72,8 @@ TEST(Greeting, IsReadAsWritten) {
   EXPECT_FALSE(read_greeting({bytes, length + 1}));
   ++bytes[kHeaderBytes];
   EXPECT_FALSE(read_greeting({bytes, length})) << "another version";
+  const Greeting crowded{true, 3, {greeting.addresses[0], greeting.addresses[1], greeting.addresses[0]}};
+  EXPECT_FALSE(read_greeting({bytes, write(crowded, bytes)})) << "too many addresses";
 }
 
 TEST(Number, IsReadAsWritten) {

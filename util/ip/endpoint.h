@@ -21,7 +21,6 @@ class Endpoint {
 
   fid_ep* ep() const { return ep_.get(); }
   fid_cq* cq() const { return cq_.get(); }
-  std::size_t inject_max() const { return info_->tx_attr->inject_size; }
   /// Readable when the queue may have completions, after may_sleep() was true.
   int wait_descriptor() const { return wait_descriptor_; }
   bool may_sleep() const;

@@ -4,7 +4,7 @@
 // arrive before that of its predecessor, and it is complete first. TCP takes packets in the wrong order for losses. So
 // a message that comes too early waits for its predecessors, in the buffer where it is.
 //
-// After a failure a predecessor may never come. The greeting that follows a failure says where the numbers go on.
+// After a failure a predecessor may never come. A failure is followed by a greeting, whose number is where they go on.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // What travels between nodes. A message begins with its number, one more than that of the sender's message before to the
 // same peer. Behind it is either an IP packet with the header (struct virtio_net_hdr) with which the interface delivered
-// it, or a greeting: the first message to a node, which says which addresses its sender has.
+// it, or a greeting: the first message to a node, which says which addresses its sender has. A greeting also says that no
+// message with a lower number comes any more.
 //
 // The header lets one message carry a super-frame: up to 64 KB that the kernel cuts into segments where it has to. It
 // also says that a checksum is not computed yet; the provider protects the bytes in between.

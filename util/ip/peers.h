@@ -17,6 +17,11 @@ namespace cluster::ip {
 
 using Clock = std::chrono::steady_clock;
 
+/// What the context of a libfabric operation points to.
+struct Operation {
+  enum class Kind { buffer, packet, greeting } kind;
+};
+
 /// Takes messages one after the other until it is full.
 struct Buffer;
 
@@ -32,7 +37,7 @@ struct Peer {
   fi_addr_t number = FI_ADDR_NOTAVAIL;
   bool up = false;         ///< it has greeted, and no greeting to it has failed since
   bool greeting = false;   ///< a greeting to it is on its way
-  bool used = false;       ///< packets have left for it since the last greeting
+  bool astray = false;     ///< a message to it has failed since the last greeting: numbers are missing
   std::string complained;  ///< the last line about it: a line is not repeated
   Clock::time_point next_greeting = {};
   std::size_t waiting_bytes = 0;  ///< sent, and not known to be at the peer
@@ -40,8 +45,7 @@ struct Peer {
   std::uint32_t next_number = 0;  ///< of the next message to it
   Order<Arrival> order;           ///< of its messages
 
-  /// A short packet that fails leaves no trace, so a peer that is used is greeted now and then.
-  bool needs_greeting() const { return (!up || used) && !greeting; }
+  bool needs_greeting() const { return (!up || astray) && !greeting; }
 };
 
 class Peers {

@@ -18,14 +18,11 @@ constexpr unsigned kPacketsAtOnce = 32;  ///< then completions are looked at aga
 constexpr unsigned kCompletionsAtOnce = 32;
 /// More than any round trip on an Ethernet needs, little enough that a queue is short where a link is slow.
 constexpr std::size_t kWaitingBytesMax = 4 << 20;
+/// What a short message counts as: it needs a slot as long as any.
+constexpr std::size_t kShareLeast = 8 << 10;
 /// Half of what all buffers take: the rest is there for the messages that these wait for.
 constexpr std::size_t kHeldBytesMax = kBuffers * kBufferBytes / 2;
 constexpr auto kGreetingPause = std::chrono::seconds(2);
-
-/// What the context of a libfabric operation points to.
-struct Operation {
-  enum class Kind { buffer, packet, greeting } kind;
-};
 
 }  // namespace
 
@@ -40,7 +37,7 @@ struct Buffer : Operation {
 struct Worker::Slot : Operation {
   Slot() : Operation{Kind::packet} {}
   Peer* peer = nullptr;
-  std::size_t length = 0;
+  std::size_t share = 0;  ///< of the peer's waiting bytes
   std::uint8_t bytes[kMessageBytesMax];
 };
 
@@ -131,7 +128,6 @@ void Worker::report_failure() {
   fi_cq_err_entry error = {};
   if (fi_cq_readerr(endpoint_.cq(), &error, 0) < 1) return;
   auto* operation = static_cast<Operation*>(error.op_context);
-  if (operation == nullptr) return;  // a short packet, whose peer the next greeting finds gone
   if (operation->kind == Operation::Kind::buffer) {
     counts_.refused.add(1);  // too long for a packet
     auto* buffer = static_cast<Buffer*>(operation);
@@ -147,8 +143,8 @@ void Worker::report_failure() {
     lost(peer, endpoint_.cause_of(error));
   } else {
     counts_.failed.add(1);
-    // The peer is gone, or has been restarted: the greeting tells.
-    if (!peer.greeting) greet(peer, true);
+    // It is gone, or has been restarted: the greeting tells.
+    peer.astray = true;
   }
 }
 
@@ -157,7 +153,7 @@ void Worker::arrived(fi_addr_t source, const Arrival& arrival) {
   if (peer == nullptr || arrival.bytes.size() < kNumberBytes) return counts_.refused.add(1);
   const std::uint32_t number = read_number(arrival.bytes.data());
   const std::optional<Greeting> greeting = read_greeting(arrival.bytes.subspan(kNumberBytes));
-  if (greeting && greeting->wants_answer) {
+  if (greeting) {
     // What has not come by now does not come any more.
     while (!peer->order.empty()) {
       peer->order.skip();
@@ -268,32 +264,33 @@ void Worker::forward(Slot*& slot, std::size_t length) {
 }
 
 void Worker::send(Peer& peer, Slot*& slot, std::size_t length) {
-  if (peer.waiting_bytes + length > kWaitingBytesMax) {
+  const std::size_t share = std::max(length, kShareLeast);
+  if (peer.waiting_bytes + share > kWaitingBytesMax) {
     counts_.too_many.add(1);
     return;
   }
   write_number(peer.next_number, slot->bytes);
-  const bool short_one = length <= endpoint_.inject_max();
-  const ssize_t error = short_one ? fi_inject(endpoint_.ep(), slot->bytes, length, peer.number)
-                                  : fi_send(endpoint_.ep(), slot->bytes, length, nullptr, peer.number,
-                                            static_cast<Operation*>(slot));
+  const ssize_t error =
+      fi_send(endpoint_.ep(), slot->bytes, length, nullptr, peer.number, static_cast<Operation*>(slot));
   if (error == -FI_EAGAIN) {
     counts_.too_many.add(1);
   } else if (error != 0) {
     counts_.failed.add(1);
-    if (!peer.greeting) greet(peer, true);
+    peer.astray = true;
   } else {
-    ++peer.next_number;
-    peer.used = true;
     counts_.sent.add(1);
     counts_.sent_bytes.add(length - kNumberBytes);
-    if (short_one) return;
-    slot->kind = Operation::Kind::packet;
-    slot->peer = &peer;
-    slot->length = length;
-    peer.waiting_bytes += length;
+    on_its_way(peer, *slot, Operation::Kind::packet, share);
     slot = nullptr;
   }
+}
+
+void Worker::on_its_way(Peer& peer, Slot& slot, Operation::Kind kind, std::size_t share) {
+  slot.kind = kind;
+  slot.peer = &peer;
+  slot.share = share;
+  peer.waiting_bytes += share;
+  ++peer.next_number;
 }
 
 Worker::Slot* Worker::free_slot() {
@@ -309,7 +306,7 @@ Worker::Slot* Worker::free_slot() {
 
 void Worker::release(Slot* slot) {
   if (slot->peer != nullptr) {
-    slot->peer->waiting_bytes -= slot->length;
+    slot->peer->waiting_bytes -= slot->share;
     if (slot->kind == Operation::Kind::greeting) slot->peer->greeting = false;
     slot->peer = nullptr;
   }
@@ -325,20 +322,16 @@ void Worker::greet(Peer& peer, bool wants_answer) {
   write_number(peer.next_number, slot->bytes);
   const std::size_t length = kNumberBytes + write(greeting, slot->bytes + kNumberBytes);
   peer.next_greeting = Clock::now() + kGreetingPause;
-  peer.used = false;
+  peer.astray = false;
   if (fi_send(endpoint_.ep(), slot->bytes, length, nullptr, peer.number, static_cast<Operation*>(slot)) != 0)
     return release(slot);
-  ++peer.next_number;
-  slot->kind = Operation::Kind::greeting;
-  slot->peer = &peer;
-  slot->length = length;
-  peer.waiting_bytes += length;
+  on_its_way(peer, *slot, Operation::Kind::greeting, kShareLeast);
   peer.greeting = true;
 }
 
 void Worker::greet_due(Clock::time_point now) {
   for (Peer& peer : peers_) {
-    if (peer.needs_greeting() && now >= peer.next_greeting) greet(peer, !peer.up);
+    if (peer.needs_greeting() && now >= peer.next_greeting) greet(peer, true);
   }
 }
 

@@ -6,8 +6,8 @@
 // sleep until one of both has something. A worker never waits for a peer: what a peer does not take is dropped, as by
 // any network.
 //
-// A worker greets each node until it has answered, and every two seconds while packets leave for it. A greeting that fails
-// says that the node is down. A node that starts greets all others, so a restarted node is back at once.
+// A worker greets each node until it has answered, and again when a packet to it has failed. A greeting that fails says
+// that the node is down. A node that starts greets all others, so a restarted node is back at once.
 #pragma once
 
 #include <atomic>
@@ -83,6 +83,7 @@ class Worker {
   bool read_packets();
   void forward(Slot*& slot, std::size_t length);
   void send(Peer& peer, Slot*& slot, std::size_t length);
+  void on_its_way(Peer& peer, Slot& slot, Operation::Kind kind, std::size_t share);
   Slot* free_slot();
   void release(Slot* slot);
 
