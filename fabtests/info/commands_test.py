@@ -8,9 +8,9 @@ import tempfile
 import unittest
 
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
-COMMANDS = ("cluster-info", "cluster-dissect", "cluster-key", "cluster-page", "cluster-perf", "cluster-status", "cluster-why", "clusterd",
+COMMANDS = ("cluster-info", "cluster-dissect", "cluster-ip", "cluster-key", "cluster-page", "cluster-perf", "cluster-status", "cluster-why", "clusterd",
             "demo", "vcluster")
-BUILT = ("cluster-info", "cluster-dissect")
+BUILT = ("cluster-info", "cluster-dissect", "cluster-ip")
 SECONDS = 60
 RECORDER = '#!/bin/sh\necho "$(basename "$0") $*" >>"{log}"\nexit 1\n'
 

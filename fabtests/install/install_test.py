@@ -81,7 +81,7 @@ class Install(unittest.TestCase):
         self.assertGreater(len(manuals), 5)
         for name in manuals:
             self.assertEqual(os.path.basename(os.path.dirname(self.find(name))), f"man{name[-1]}")
-        for unit in ("clusterd.service", "cluster-page.service"):
+        for unit in ("clusterd.service", "cluster-page.service", "cluster-ip.service"):
             with open(self.find(unit), encoding="utf-8") as file:
                 text = file.read()
             started = re.search(r"^ExecStart=/usr/(\S+)", text, re.MULTILINE).group(1)

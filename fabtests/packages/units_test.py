@@ -18,7 +18,7 @@ def text_of(*names):
 class Units(unittest.TestCase):
     @unittest.skipUnless(shutil.which("systemd-analyze"), "no systemd-analyze")
     def test_services_expose_little(self):
-        for name in ("clusterd", "cluster-page"):
+        for name in ("clusterd", "cluster-page", "cluster-ip"):
             result = subprocess.run(["systemd-analyze", "security", "--offline=yes", os.path.join(PACKAGING, f"{name}.service")],
                                     capture_output=True, text=True, check=False)
             found = re.search(r"exposure level for \S+: ([\d.]+)", result.stdout)

@@ -1,4 +1,4 @@
-# Completion in bash for cluster-info, cluster-dissect, cluster-key, cluster-page, cluster-perf, cluster-status, cluster-why, clusterd and vcluster; installed once under each name.
+# Completion in bash for cluster-info, cluster-dissect, cluster-ip, cluster-key, cluster-page, cluster-perf, cluster-status, cluster-why, clusterd and vcluster; installed once under each name.
 #
 # Options are taken from what each command says to --help, so they are the ones that it has. Nothing of the package
 # bash-completion is needed but that it finds this file.
@@ -112,6 +112,14 @@ _cluster_agent() {
     esac
 }
 
+_cluster_ip() {
+    case "$before" in
+        --config) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
+        --nodes) _cluster_words "$(compgen -A hostname)" ;;
+        *) _cluster_words "$(_cluster_help cluster-ip)" ;;
+    esac
+}
+
 _cluster_page() {
     case "$before" in
         --certificate | --certificate-key) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
@@ -129,6 +137,7 @@ _cluster_complete() {
         cluster-perf) _cluster_perf ;;
         cluster-info) _cluster_info ;;
         cluster-dissect) _cluster_dissect ;;
+        cluster-ip) _cluster_ip ;;
         cluster-key) _cluster_key ;;
         cluster-status) _cluster_status ;;
         cluster-why) _cluster_why ;;
@@ -137,5 +146,5 @@ _cluster_complete() {
     esac
 }
 
-complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-key cluster-perf cluster-status \
+complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-ip cluster-key cluster-perf cluster-status \
     cluster-why clusterd cluster-page vcluster

@@ -32,7 +32,7 @@ _PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-
 # Where each target lies in a build tree.
 _PATHS = {
     "cluster-fi": "prov/cluster/libcluster-fi.so", "cluster-info": "util/info/cluster-info",
-    "cluster-dissect": "util/dissect/cluster-dissect",
+    "cluster-dissect": "util/dissect/cluster-dissect", "cluster-ip": "util/ip/cluster-ip",
     "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
     "mpi_check": "fabtests/mpi/mpi_check"}
 

@@ -24,7 +24,7 @@ class Operations:
         self._by_agents = {"card": self._card, "report": self._report, "series": self._series, "why": self._why, "ranks": self._ranks,
                            "rate-open": self._rate_open, "rate-result": self._rate_result}
         self._receivers = rate.Receivers()
-        self._by_users = {"status": self._status, "series": self._series, "why": self._why, "ranks": self._user_ranks,
+        self._by_users = {"status": self._status, "addresses": self._addresses, "series": self._series, "why": self._why, "ranks": self._user_ranks,
                           "order": self._user_order, "forget": self._user_forget, "rate": self._user_rate}
 
     def add(self, name, answer, by_users=False):
@@ -51,6 +51,10 @@ class Operations:
 
     async def _card(self, _caller, _arguments):
         return self._daemon.survey.card()
+
+    async def _addresses(self, _caller, _arguments):
+        """The addresses of each node, in the order of its rails: what this agent knows without asking others."""
+        return [{"name": name, "addresses": self._daemon.survey.addresses_of(name)} for name in self._daemon.agent.membership.members]
 
     async def refresh_endpoints(self):
         await self._daemon.endpoints.refresh()

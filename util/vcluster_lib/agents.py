@@ -51,10 +51,11 @@ def start(record, holder):
     agents = record.setdefault("agents", {})
     if is_running(record, holder):
         raise VclusterError(f"the agent of {holder['label']} is running already")
+    words = _command(record, holder)  # it makes the directory
     log = os.path.join(_directory(record), holder["label"] + ".log")
     with open(os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600), "w", encoding="utf-8") as errors:
         process = subprocess.Popen(
-            _command(record, holder), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
+            words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
             env=state.environment(record, holder), start_new_session=True,
             preexec_fn=lambda: namespaces.enter(holder))
     if not processes.await_line(process.stdout, b"clusterd:", _READY_SECONDS):
