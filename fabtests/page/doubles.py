@@ -37,7 +37,7 @@ class Agent:
         names = [node["name"] for node in self.nodes[:64]]
         self.links = [{"from": one, "peer": other, "rail": 0, "state": "up", "loss": 0.0, "rtt_us": 90.0, "rtt_min_us": 80.0,
                        "path_mtu": 1500, "mtu": 1500} for one in names for other in names if one != other]
-        self.history = []
+        self.history, self.endpoints = [], []
         self.down = False
         self.processes = []  # of the first node, as cluster-why has them
 
@@ -47,7 +47,7 @@ class Agent:
         if operation == "status":
             # A value of its own each time, as an answer is.
             return {"cluster": {"seen_from": "node1", "nodes": len(self.nodes)}, "nodes": self.nodes, "links": self.links,
-                    "findings": [], "endpoints": [], "history": self.history}
+                    "findings": [], "endpoints": self.endpoints, "history": self.history}
         if operation == "order":
             self.orders.append(arguments)
             return f"{arguments['order']} by {arguments['by']}"

@@ -179,7 +179,7 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
 
 class QueueDouble:
     """Takes everything; one job of sam's is there."""
-    title = "a double"
+    title, kind = "a double", "double"
 
     def __init__(self):
         self.requests, self.cancelled = [], []

@@ -6,6 +6,10 @@ certificate   a certificate of its own, made at the first start
 accounts      passwords, asked of PAM; wrong ones are counted and slowed down
 sessions      users that are logged in
 cluster       what the agent of this node knows, asked at most three times a second for all users
+commands      programs that run as users
+machines      virtual machines: named sets of nodes, kept by cluster-machine as the user
+archive       entries that outlive the page
+watch         events and what jobs have used, noted down while the page runs
 gate          connections: limits for each address, deadlines
 jobs/         what users run: through Slurm, or over mpirun on the nodes that are free
 web/          requests and answers: guard (headers, origin), forms (CSRF), access (roles), pages

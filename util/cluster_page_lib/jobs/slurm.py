@@ -16,11 +16,11 @@ import time
 from clusterd_lib import accounts
 from clusterd_lib.errors import AgentError
 
+from ..commands import run as _run
 from . import surroundings
 from .job import CANCELLED, ENDED, FAILED, QUEUED, RUNNING, Job
 
 FRESH_SECONDS = 0.8
-ASK_SECONDS = 15
 PIECE_BYTES = 64 << 10
 _BATCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "batch.sh")
 _FORMAT = "%i|{word}|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name comes last: it may contain any character
@@ -28,23 +28,6 @@ _FIELDS = 11
 _STATES = {"PENDING": QUEUED, "CONFIGURING": RUNNING, "RUNNING": RUNNING, "COMPLETING": RUNNING, "SUSPENDED": RUNNING,
            "COMPLETED": ENDED, "CANCELLED": CANCELLED}
 _SLURM_ORDERS = {"drain": "drain", "isolate": "drain", "resume": "resume"}
-
-
-async def _run(*words, stdin=b"", **options):
-    """The output of a command; raises AgentError with its error message."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, **options)
-        said, errors = await asyncio.wait_for(process.communicate(stdin), ASK_SECONDS)
-    except FileNotFoundError as error:
-        raise AgentError(f"{words[0]} is not installed") from error
-    except asyncio.TimeoutError as error:
-        process.kill()
-        raise AgentError(f"{words[0]} does not answer") from error
-    if process.returncode:
-        lines = errors.decode(errors="replace").strip().splitlines()
-        raise AgentError(f"{words[0]}: {lines[-1] if lines else process.returncode}")
-    return said
 
 
 def _at(text):
@@ -74,7 +57,7 @@ def _job_of(fields):
 
 
 class SlurmQueue:
-    title = "through Slurm"
+    title, kind = "through Slurm", "slurm"
 
     def __init__(self, settings):
         self._settings = settings
@@ -99,6 +82,8 @@ class SlurmQueue:
         words = ["sbatch", "--parsable", f"--job-name={request.name}", f"--nodes={request.nodes}", f"--ntasks={request.ranks}",
                  f"--ntasks-per-node={-(-request.ranks // request.nodes)}", "--overcommit", f"--time={request.minutes}",
                  f"--chdir={options['cwd']}", f"--output={options['cwd']}/{self._output_name('%j')}"]
+        if request.on:
+            words.append(f"--nodelist={','.join(request.on)}")
         if not request.script:
             words += [_BATCH, "-np", str(request.ranks), *request.words]
         number = (await _run(*words, stdin=request.script.encode(), **options)).decode().strip().partition(";")[0]
@@ -127,8 +112,19 @@ class SlurmQueue:
             if job.number == number:
                 if job.nodes and re.search(r"[\[,]", job.nodes[0]):
                     job.nodes = (await _run("scontrol", "show", "hostnames", job.nodes[0])).decode().split()
+                if not job.is_open and job.status is None:
+                    job.status = await self._status(number)
                 return job
         return None
+
+    @staticmethod
+    async def _status(number):
+        """With which the job has ended; None if Slurm has forgotten it."""
+        try:
+            said = (await _run("squeue", "--all", "--states=all", "--noheader", f"--jobs={number}", "--Format=exit_code:12")).decode().strip()
+        except AgentError:
+            return None
+        return int(said) >> 8 if said.isascii() and said.isdigit() else None
 
     async def cancel(self, job, _by):
         """The page has checked the role."""

@@ -59,8 +59,8 @@ def to_login(request):
     return RedirectResponse("/login", 303)
 
 
-def page(path, needed, handler, method="GET"):
-    """A route. `needed` None: open before the login."""
+def page(path, needed, handler, method="GET", token_check=None):
+    """A route. `needed` None: open before the login. `token_check(request, session)`: for a POST whose body is no form."""
 
     async def serve(request):
         context = request.app.state.context
@@ -73,7 +73,10 @@ def page(path, needed, handler, method="GET"):
             return context.error(request, visit, 403, f"Your account may not do this: it needs the role "
                                                       f"'{roles.NAMES[needed]}' and has '{roles.NAMES[visit.role]}'.")
         try:
-            if method == "POST":
+            if method == "POST" and token_check is not None:
+                if not token_check(request, session):
+                    raise forms.BadForm(forms.WRONG_TOKEN, 403)
+            elif method == "POST":
                 visit.form = await forms.read(request, session)
             return await handler(request, visit)
         except forms.BadForm as error:
