@@ -52,6 +52,11 @@ class QueueDouble:
 
 
 class Desk(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.page = doubles.Page(doubles.Agent(), QueueDouble())
+        cls.addClassCleanup(cls.page.stop)
+
     def setUp(self):
         home = tempfile.TemporaryDirectory()
         self.addCleanup(home.cleanup)
@@ -69,8 +74,10 @@ class Desk(unittest.TestCase):
         patch = mock.patch.object(commands, "started_as", started)
         patch.start()
         self.addCleanup(patch.stop)
-        self.page = doubles.Page(self.agent, self.queue)
-        self.addCleanup(self.page.stop)
+        self.page.renew(self.agent)
+        context = self.page.context
+        context.jobs, context.watch = self.queue, watch.Watch(os.path.join(self.home, ".state"), context.cluster, self.queue)
+        context.shared_state.clear()
         self.page.context.machines = machines.Machines(self.run_machine)
         self.sam, self.lea = self.page.browser("sam"), self.page.browser("lea")
 
@@ -163,7 +170,7 @@ class Files(Desk):
             self.assertEqual(self.upload("big", b"x" * 11).status, 413)
         with self.assertRaises(AgentError):  # what breaks off
             asyncio.run(files.access_files("sam", "write", "data", "10", stdin=b"short"))
-        self.assertEqual(sorted(os.listdir(self.home)), ["data"])
+        self.assertEqual(set(os.listdir(self.home)) - {".state"}, {"data"})
         self.assertEqual(os.path.getsize(os.path.join(self.home, "data")), 300_000)
 
     def test_paths_stay_below_the_home_directory(self):
@@ -191,7 +198,7 @@ class Books(Desk):
         self.assertNotIn("&lt;b&gt;up", self.lea.get("/history?node=node1").text)
         self.agent.history = []  # the agent was started anew
         self.assertIn("&lt;b&gt;up", self.lea.get("/history").text)
-        again = watch.Watch(self.page.context.settings.state, self.page.context.cluster, self.queue)
+        again = watch.Watch(os.path.join(self.home, ".state"), self.page.context.cluster, self.queue)
         self.assertEqual([event["number"] for event in again.events.entries], [1, 2])
 
     def test_what_users_and_jobs_have_used(self):

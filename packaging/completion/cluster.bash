@@ -148,7 +148,7 @@ _cluster_page() {
     case "$before" in
         --certificate | --certificate-key) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
         --state) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
-        --jobs) _cluster_words "auto slurm mpirun none" ;;
+        --jobs) _cluster_words "auto slurm gridengine mpirun none" ;;
         *) _cluster_words "$(_cluster_help cluster-page)" ;;
     esac
 }

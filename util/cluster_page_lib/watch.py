@@ -67,9 +67,10 @@ class Watch:
         self._task = asyncio.ensure_future(self._again_and_again())
 
     async def stop(self):
-        self._task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._task
+        if self._task:
+            self._task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._task
 
     async def _again_and_again(self):
         while True:

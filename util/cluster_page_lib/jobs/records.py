@@ -30,11 +30,11 @@ class Records:
         for entry in sorted(entries, key=lambda entry: entry.stat().st_mtime)[:max(0, len(entries) - KEPT_MAX)]:
             os.remove(entry.path)
 
-    def find(self, kind, job):
+    def find(self, kind, job, called=str):
         """The fields of the form that made this job; None if this page has not submitted it. The number of a queue that was
-        set up anew may mean another job, so its user and name have to be the same."""
+        set up anew may mean another job, so its user and name have to be the same. `called(name)`: what the queue makes of a name."""
         with contextlib.suppress(OSError, ValueError), open(self._path(kind, job.number), encoding="utf-8") as file:
             entry = json.load(file)
-            if (entry["user"], entry["name"].strip()) == (job.user, job.name):
+            if (entry["user"], called(entry["name"].strip())) == (job.user, job.name):
                 return entry
         return None

@@ -3,9 +3,6 @@
 Users choose the names of their jobs, and squeue prints names unchanged, even with line breaks. So a fresh random word,
 which no user can guess, begins each job in the output. squeue gets it in its environment, which other users cannot
 read. Slurm itself sets the user of a job; scancel gets the user too and cancels no job of another user.
-
-The output of a job of this page is a file in its user's home directory. The page reads it as that user, so a link there
-reveals nothing else.
 """
 import asyncio
 import os
@@ -17,11 +14,10 @@ from clusterd_lib import accounts
 from clusterd_lib.errors import AgentError
 
 from ..commands import run as _run
-from . import surroundings
+from . import home_output, surroundings
 from .job import CANCELLED, ENDED, FAILED, QUEUED, RUNNING, Job
 
 FRESH_SECONDS = 0.8
-PIECE_BYTES = 64 << 10
 _BATCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "batch.sh")
 _FORMAT = "%i|{word}|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name comes last: it may contain any character
 _FIELDS = 11
@@ -70,10 +66,6 @@ class SlurmQueue:
     async def stop(self):
         """Nothing to end: Slurm's jobs go on."""
 
-    @staticmethod
-    def _output_name(number):
-        return f"cluster-job-{number}.out"
-
     async def submit(self, user, request):
         account = accounts.find(user)
         options = accounts.options(account)
@@ -81,7 +73,7 @@ class SlurmQueue:
         options["env"].update(environment, OMPI_MCA_hwloc_base_binding_policy="none", OMPI_MCA_mpi_yield_when_idle="1")
         words = ["sbatch", "--parsable", f"--job-name={request.name}", f"--nodes={request.nodes}", f"--ntasks={request.ranks}",
                  f"--ntasks-per-node={-(-request.ranks // request.nodes)}", "--overcommit", f"--time={request.minutes}",
-                 f"--chdir={options['cwd']}", f"--output={options['cwd']}/{self._output_name('%j')}"]
+                 f"--chdir={options['cwd']}", f"--output={options['cwd']}/{home_output.name_of('%j')}"]
         if request.on:
             words.append(f"--nodelist={','.join(request.on)}")
         if not request.script:
@@ -131,15 +123,9 @@ class SlurmQueue:
         await _run("scancel", f"--user={job.user}", job.number)
         self._asked_at = float("-inf")
 
-    async def output(self, job, offset):
-        options = accounts.options(accounts.find(job.user))
-        path = os.path.join(options["cwd"], self._output_name(job.number))
-        try:
-            piece = await _run("/bin/dd", f"if={path}", "iflag=skip_bytes,count_bytes,nonblock", f"skip={offset}", "bs=64K",
-                               f"count={PIECE_BYTES}", "status=none", **options)
-        except AgentError:
-            piece = b""  # the job has not begun, or runs on another node
-        return piece, offset + len(piece)
+    @staticmethod
+    async def output(job, offset):
+        return await home_output.piece(job, offset)
 
     async def order(self, node, order, reason):
         """Tells Slurm, which then gives no jobs to a node that is drained here."""

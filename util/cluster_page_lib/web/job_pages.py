@@ -51,6 +51,14 @@ async def part(request, visit):
     return parts.answer(request, await _list_text(request, visit))
 
 
+def _asked(request, visit, job):
+    """The form of which the job was made, for those who may see it."""
+    queue = _queue(request)
+    if not _may_read(visit, job):
+        return None
+    return request.app.state.context.records.find(queue.kind, job, getattr(queue, "called", str))
+
+
 async def _machines(request, visit):
     """None where they cannot be read: the form then offers any nodes."""
     with contextlib.suppress(AgentError):
@@ -62,8 +70,8 @@ async def form(request, visit):
     """Empty, or filled: `machine`, an earlier job to run `again`, or a file as `script`."""
     query, fields = request.query_params, dict(_EMPTY)
     if query.get("again"):
-        context, found = request.app.state.context, await _queue(request).job(query["again"])
-        asked = context.records.find(_queue(request).kind, found) if found and _may_read(visit, found) else None
+        found = await _queue(request).job(query["again"])
+        asked = _asked(request, visit, found) if found else None
         fields.update({name: asked[name] for name in _EMPTY} if asked else {})
     if query.get("script"):
         path = files.path_of(query["script"])
@@ -96,7 +104,7 @@ def _job_text(request, visit, job):
 
 async def show_job(request, visit):
     job = await _found(request, visit)
-    asked = request.app.state.context.records.find(_queue(request).kind, job) if _may_read(visit, job) else None
+    asked = _asked(request, visit, job)
     return request.app.state.context.page("job.html", visit, job=job, may_read=_may_read(visit, job), asked=asked,
                                           part=Markup(parts.first(_job_text(request, visit, job))))
 
