@@ -4,6 +4,9 @@ import contextlib
 import io
 import json
 import os
+import pwd
+import re
+import ssl
 import sys
 import tempfile
 import time
@@ -16,9 +19,12 @@ if not doubles.with_packages():
     print("skipped: Starlette, uvicorn or Jinja2 is missing")
     sys.exit(77)
 
-from cluster_page_lib import archive, commands, machines, watch  # noqa: E402
+import websockets  # noqa: E402
+
+from cluster_page_lib import archive, commands, machines, terminals, watch  # noqa: E402
 from cluster_page_lib.jobs import job, records  # noqa: E402
-from cluster_page_lib.web import files, traffic  # noqa: E402
+from cluster_page_lib.web import files, terminal, traffic  # noqa: E402
+from clusterd_lib import job_group  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 
 
@@ -64,9 +70,10 @@ class Desk(unittest.TestCase):
         self.agent, self.queue = doubles.Agent(4), QueueDouble()
         self.saved = {}
 
-        async def started(user, words, job="", **_environment):
+        async def started(user, words, job="", **environment):
             self.ran_as.append(user)
-            return await asyncio.create_subprocess_exec(*words, stdin=-1, stdout=-1, stderr=-1, env={**os.environ, "HOME": self.home})
+            return await asyncio.create_subprocess_exec(*words, stdin=-1, stdout=-1, stderr=-1,
+                                                        env={**os.environ, **environment, "HOME": self.home, job_group.VARIABLE: job})
 
         quiet = contextlib.redirect_stderr(io.StringIO())
         self.said = quiet.__enter__()
@@ -258,6 +265,131 @@ class Again(Desk):
                 kept.keep("own", str(number), "sam", self.FIELDS)
             self.assertEqual(len(os.listdir(os.path.join(place, "records"))), 3)
             self.assertEqual(os.stat(os.path.join(place, "records")).st_mode & 0o777, 0o700)
+
+
+class Terminals(Desk):
+    """A shell of this test's user in the place of sam's."""
+
+    def setUp(self):
+        super().setUp()
+        self.page.context.terminals = terminals.Terminals(self.page.context.settings, self.page.context.cluster)
+        self.page.context.terminals.past.entries.clear()
+        os.environ["SHELL"] = "/bin/sh"
+        self.saved["lab"] = ["node1", "node3"]
+        self.own = pwd.getpwuid(os.geteuid())
+        for patch in (mock.patch.object(terminal, "LOOK_SECONDS", 0.05), mock.patch.object(job_group, "_place", lambda: None),
+                      mock.patch.object(terminals.accounts, "find", lambda _user: self.own)):
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    @contextlib.asynccontextmanager
+    async def opened(self, browser=None, origin=None, **hello):
+        browser = browser or self.sam
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        async with websockets.connect(f"wss://{browser.host}/terminal/socket", ssl=context, origin=origin or f"https://{browser.host}",
+                                      extra_headers={"cookie": browser.cookie}) as found:
+            await found.send(json.dumps({"token": browser.token, "rows": 30, "columns": 99, **hello}))
+            yield found
+
+    async def until(self, found, text):
+        """All that the terminal has said when it has said this."""
+        said = ""
+        while text not in said:
+            piece = await asyncio.wait_for(found.recv(), 20)
+            said += piece if isinstance(piece, str) else piece.decode()
+        return said
+
+    async def end_of(self, found):
+        """The last text that it sends before it closes."""
+        said = ""
+        with contextlib.suppress(websockets.ConnectionClosed):
+            while True:
+                piece = await asyncio.wait_for(found.recv(), 20)
+                said = piece if isinstance(piece, str) else said
+        return said
+
+    def test_a_shell_with_the_machine_at_hand(self):
+        async def talk():
+            async with self.opened(machine="lab") as found:
+                await found.send(b"stty size; echo $((6*7)) $CLUSTER_MACHINE $CLUSTER_NODES $FI_PROVIDER\n")
+                said = await self.until(found, "42 lab node1,node3 cluster")
+                await found.send(json.dumps({"rows": 20, "columns": 55}))
+                await found.send(b"stty size\n")
+                await self.until(found, "20 55")
+                await found.send(b"exit\n")
+                await self.end_of(found)
+                return said
+        self.assertIn("30 99", asyncio.run(talk()))
+        self.assertEqual(set(self.ran_as), {"sam"})
+        self.until_closed()
+        job = self.page.context.terminals.past.entries[0]["job"]
+        self.assertEqual(self.agent.ended, [{"user": "sam", "job": job, "nodes": ["node1", "node3"]}])
+        for event in ("opened", "closed"):
+            self.assertIn(f'"event": "terminal {event}", "user": "sam", "machine": "lab", "job": "{job}"', self.said.getvalue())
+        self.assertIn("<td>lab</td><td>127.0.0.1</td>", self.sam.get("/terminal").text)
+        self.assertNotIn("<td>lab</td><td>127.0.0.1</td>", self.page.browser("nat").get("/terminal").text)
+
+    def until_closed(self):
+        deadline = time.monotonic() + 20
+        while not self.page.context.terminals.past.entries:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.02)
+
+    def test_who_gets_none(self):
+        async def refused(status, **options):
+            with self.assertRaises(websockets.InvalidStatusCode) as found:
+                async with self.opened(**options):
+                    pass
+            self.assertEqual(found.exception.status_code, status)
+
+        async def told(text, **options):
+            async with self.opened(**options) as found:
+                self.assertIn(text, await self.end_of(found))
+                self.assertEqual(found.close_code, terminal.REFUSED)
+
+        async def all_of_them():
+            await refused(403, origin="https://evil.example")
+            await refused(403, browser=self.lea)
+            await refused(403, browser=self.page.browser())
+            await told("", token="guessed")
+            await told("no machine 'other'", machine="other")
+            with mock.patch.object(terminals, "OF_USER_MAX", 0):
+                await told("terminals of sam are open")
+        asyncio.run(all_of_them())
+        self.assertNotIn("terminal opened", self.said.getvalue())
+
+    def test_it_ends_with_the_session_and_leaves_nothing(self):
+        async def talk():
+            async with self.opened() as found:
+                await found.send(b"sleep 1000 & echo child $!.\n")
+                said = re.search(r"child (\d+)\.", await self.until_number(found)).group(1)
+                await asyncio.to_thread(self.sam.post, "/logout", {})
+                await self.end_of(found)
+                return int(said)
+        child = asyncio.run(talk())
+        self.until_closed()
+        deadline = time.monotonic() + 20
+        while os.path.exists(f"/proc/{child}"):
+            with open(f"/proc/{child}/stat", encoding="utf-8") as file:
+                if file.read().rpartition(")")[2].split()[0] == "Z":
+                    break
+            self.assertLess(time.monotonic(), deadline, "it runs on")
+            time.sleep(0.02)
+
+    async def until_number(self, found):
+        said = ""
+        while not re.search(r"child \d+\.", said):
+            said += (await asyncio.wait_for(found.recv(), 20)).decode()
+        return said
+
+    def test_only_the_page_of_the_terminal_lets_in_styles_and_only_with_its_nonce(self):
+        answers = [self.sam.get("/terminal") for _ in range(2)]
+        nonces = [re.search(r"style-src 'self' 'nonce-([\w-]{20,})'", answer.headers["content-security-policy"]).group(1) for answer in answers]
+        self.assertNotEqual(*nonces)
+        self.assertIn(f'nonce="{nonces[0]}"', answers[0].text)
+        self.assertIn("script-src 'self';", answers[0].headers["content-security-policy"])
+        self.assertNotIn("nonce", self.sam.get("/").headers["content-security-policy"])
 
 
 if __name__ == "__main__":

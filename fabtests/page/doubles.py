@@ -15,12 +15,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from clusterd_lib import interpreter, roles  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 
-ROLES = {"eve": roles.NONE, "lea": roles.LOOK, "sam": roles.SUBMIT, "ole": roles.OPERATE}
+ROLES = {"eve": roles.NONE, "lea": roles.LOOK, "sam": roles.SUBMIT, "nat": roles.SUBMIT, "ole": roles.OPERATE}
 
 
 def with_packages(*needed):
     """Goes on as Debian's python3 if only that has the packages; returns whether they are there."""
-    needed = needed or ("starlette", "uvicorn", "jinja2")
+    needed = needed or ("starlette", "uvicorn", "jinja2", "websockets")
     with contextlib.suppress(AgentError):
         interpreter.with_packages(install=False, needed=needed)
     return not interpreter.missing(needed)

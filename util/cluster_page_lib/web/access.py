@@ -7,7 +7,7 @@ import time
 from typing import Optional
 
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from clusterd_lib import roles
 from clusterd_lib.errors import AgentError
@@ -57,6 +57,25 @@ def to_login(request):
     if request.headers.get("hx-request"):
         return Response(status_code=204, headers={"hx-redirect": "/login"})
     return RedirectResponse("/login", 303)
+
+
+def socket(path, needed, handler):
+    """A WebSocket; the guard has checked that our own page opens it. `handler` is awaited with (socket, session, is_alive)."""
+
+    async def serve(opened):
+        context, secret = opened.app.state.context, opened.cookies.get(COOKIE)
+        session = context.sessions.find(secret, True)
+
+        def is_alive(active):
+            return context.sessions.find(secret, active) is session and context.roles.of(session.user) >= needed
+
+        if session is None or not is_alive(False):
+            await opened.close(1008)
+            return
+        await handler(opened, session, is_alive)
+
+    serve.needed_role = needed
+    return WebSocketRoute(path, serve)
 
 
 def page(path, needed, handler, method="GET", token_check=None):

@@ -4,7 +4,7 @@ import contextlib
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from . import books, files, job_pages, login, machine_pages, node, overview, static_files, traffic
+from . import books, files, job_pages, login, machine_pages, node, overview, static_files, terminal, traffic
 from .access import Visit
 from .guard import Guard
 
@@ -24,7 +24,7 @@ def make(context):
             await context.jobs.stop()
 
     context.routes = [*login.ROUTES, *overview.ROUTES, *node.ROUTES, *job_pages.ROUTES, *machine_pages.ROUTES, *books.ROUTES,
-                      *traffic.ROUTES, *files.ROUTES, *static_files.routes()]
+                      *traffic.ROUTES, *files.ROUTES, *terminal.ROUTES, *static_files.routes()]
     application = Starlette(routes=context.routes, lifespan=alive,
                             middleware=[Middleware(Guard)], exception_handlers={404: not_found})
     application.state.context = context

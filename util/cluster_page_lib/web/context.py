@@ -10,6 +10,7 @@ from clusterd_lib.status import matrix
 
 from ..jobs.records import Records
 from ..machines import Machines
+from ..terminals import Terminals
 from ..watch import Watch
 
 _HERE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
@@ -20,6 +21,7 @@ class Context:
         self.settings, self.cluster, self.accounts, self.sessions = settings, cluster, accounts, sessions
         self.roles, self.jobs, self.routes = role_cache, jobs, []
         self.machines, self.records = Machines(), Records(os.path.join(settings.state, "records"))
+        self.terminals = Terminals(settings, cluster)
         self.watch = Watch(settings.state, cluster, jobs)
         self._shared, self.shared_state = {}, {}
         self._templates = jinja2.Environment(loader=jinja2.FileSystemLoader(os.path.join(_HERE, "templates")),
