@@ -5,29 +5,42 @@
   const words = document.getElementById("graphs-words");
   let jobs = [];
 
+  // (job, left, right) of each job that is in the graph.
+  const seen = function (made) {
+    const right = made.bbox.left + made.bbox.width;
+    return jobs.map(function (job) {
+      return { job: job, from: Math.max(made.bbox.left, made.valToPos(job.from, "x", true)), to: Math.min(right, job.to ? made.valToPos(job.to, "x", true) : right) };
+    }).filter(function (part) { return part.to > part.from; });
+  };
+
   const shade = function (made) {
+    made.ctx.save();
+    made.ctx.globalAlpha = 0.18;
+    made.ctx.fillStyle = plot.colour("soft");
+    seen(made).forEach(function (part) { made.ctx.fillRect(part.from, made.bbox.top, part.to - part.from, made.bbox.height); });
+    made.ctx.restore();
+  };
+
+  // Names stand in front of the lines, and none covers another.
+  const write = function (made) {
     const context = made.ctx;
     const scale = window.devicePixelRatio || 1;
+    const ends = [];
     context.save();
     context.font = 11 * scale + "px system-ui, sans-serif";
-    const right = made.bbox.left + made.bbox.width;
-    const ends = [];  // of the labels in each line, so that none covers another
-    jobs.forEach(function (job) {
-      const from = Math.max(made.bbox.left, made.valToPos(job.from, "x", true));
-      const to = Math.min(right, job.to ? made.valToPos(job.to, "x", true) : right);
-      if (to <= from) { return; }
-      context.globalAlpha = 0.15;
-      context.fillStyle = plot.colour("odd");
-      context.fillRect(from, made.bbox.top, to - from, made.bbox.height);
-      const label = job.number + " " + job.name;
-      const begin = Math.min(from, right - context.measureText(label).width) + 3 * scale;
+    seen(made).forEach(function (part) {
+      const label = part.job.number + " " + part.job.name;
+      const width = context.measureText(label).width;
+      const begin = Math.max(made.bbox.left, Math.min(part.from + 3 * scale, made.bbox.left + made.bbox.width - width - 3 * scale));
       let line = 0;
-      while (line < 5 && (ends[line] || 0) > begin) { line += 1; }
+      while (line < 5 && ends[line] > begin) { line += 1; }
       if (line === 5) { return; }
-      ends[line] = begin + context.measureText(label).width;
-      context.globalAlpha = 1;
-      context.fillStyle = plot.colour("odd");
-      context.fillText(label, begin, made.bbox.top + (12 + 13 * line) * scale);
+      ends[line] = begin + width + 6 * scale;
+      const top = made.bbox.top + 15 * line * scale;
+      context.fillStyle = plot.colour("card");
+      context.fillRect(begin - 2 * scale, top, width + 4 * scale, 14 * scale);
+      context.fillStyle = plot.colour("ink");
+      context.fillText(label, begin, top + 11 * scale);
     });
     context.restore();
   };
@@ -36,7 +49,7 @@
     const data = [found.at, found.in, found.out];
     jobs = found.jobs;
     if (!plot.plots.length) {
-      plot.make("graph-cluster", ["in", "out"], data, plot.bytes, plot.rangeOfBytes, { drawClear: [shade] });
+      plot.make("graph-cluster", ["in", "out"], data, plot.bytes, plot.rangeOfBytes, { drawClear: [shade], draw: [write] });
     } else {
       plot.plots[0].plot.setData(data);
     }
