@@ -17,7 +17,6 @@ if not doubles.with_packages("starlette", "uvicorn", "jinja2", "pam", "psutil", 
     print("skipped: Python packages are missing (util/setup --for page, --for browser)")
     sys.exit(77)
 
-import axe  # noqa: E402
 import chromium  # noqa: E402
 import nodes_with_page  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
@@ -118,6 +117,7 @@ class Page(unittest.TestCase):
         page = self.browser.driver.current_url
         self.browser.go("/node/node1")
         self.browser.until(20, lambda: "rounds" in self.browser.text("#node"), "the endpoints of the job: it runs over the provider")
+        self.browser.until(20, lambda: "When this page was loaded" in self.browser.text("#graphs-words"), "the graphs")
         self.picture("node")
         self.browser.submit_without_leaving("[hx-get$='/why']")
         self.browser.until(20, lambda: self.browser.text("#why"), "an answer why operations wait")

@@ -218,6 +218,10 @@ class Books(Desk):
         page = self.sam.get("/jobs/1").text
         self.assertIn("1 packet, 1 shm", page)
         self.assertIn("2.0 MB sent, 500 B received", page)
+        self.assertIn("1 packet, 1 shm", self.lea.get("/jobs/1/use").text)
+        have = re.search(r"/part\?have=(\w+)", page).group(1)
+        time.sleep(1.1)
+        self.assertEqual(self.sam.get(f"/jobs/1/part?have={have}").status, 204, "the button to cancel stays")
         self.agent.endpoints = []
         self.queue.all[0].state, self.queue.all[0].ended = job.ENDED, time.time()
         self.lea.get("/accounts")

@@ -153,6 +153,14 @@ class Overview(Served):
         self.assertIn("<svg", text)
         self.assertEqual(text.count('<td class="good"'), 12)
 
+    def test_nothing_is_wrong_only_if_nothing_is(self):
+        lea = self.page.browser("lea")
+        self.assertIn("Nothing is wrong with cables", lea.get("/").text)
+        self.agent.nodes[1]["state"] = "down"
+        self.assertNotIn("Nothing is wrong", lea.get("/").text)
+        self.agent.nodes[1]["state"], self.agent.links[0]["loss"] = "up", 0.5
+        self.assertNotIn("Nothing is wrong", lea.get("/").text)
+
     def test_a_part_is_sent_again_only_when_it_changed(self):
         lea = self.page.browser("lea")
         have = lea.get("/part/links").text.partition("have=")[2].partition('"')[0]

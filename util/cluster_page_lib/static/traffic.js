@@ -21,7 +21,9 @@
     made.ctx.restore();
   };
 
-  // Names stand in front of the lines, and none covers another.
+  // Names stand above the lines, and none covers another.
+  const rangeWithNames = function (_, low, high) { return [0, Math.max(1000, (high || 0) * 1.5)]; };
+
   const write = function (made) {
     const context = made.ctx;
     const scale = window.devicePixelRatio || 1;
@@ -49,7 +51,7 @@
     const data = [found.at, found.in, found.out];
     jobs = found.jobs;
     if (!plot.plots.length) {
-      plot.make("graph-cluster", ["in", "out"], data, plot.bytes, plot.rangeOfBytes, { drawClear: [shade], draw: [write] });
+      plot.make("graph-cluster", ["in", "out"], data, plot.bytes, rangeWithNames, { drawClear: [shade], draw: [write] });
     } else {
       plot.plots[0].plot.setData(data);
     }

@@ -98,19 +98,29 @@ async def submit(request, visit):
 
 
 def _job_text(request, visit, job):
-    context, now = request.app.state.context, time.time()
-    return context.text("job_part.html", visit, job=job, may_cancel=job.is_open and _may_read(visit, job), use=context.watch.use_of(job), now=now)
+    return request.app.state.context.text("job_part.html", visit, job=job, may_cancel=job.is_open and _may_read(visit, job))
+
+
+def _use_text(request, visit, job):
+    """What changes all the time: a part of its own, so that the button to cancel stays in its place."""
+    context = request.app.state.context
+    return context.text("use_part.html", visit, job=job, use=context.watch.use_of(job), now=time.time())
 
 
 async def show_job(request, visit):
     job = await _found(request, visit)
     asked = _asked(request, visit, job)
     return request.app.state.context.page("job.html", visit, job=job, may_read=_may_read(visit, job), asked=asked,
+                                          use=Markup(parts.first(_use_text(request, visit, job))),
                                           part=Markup(parts.first(_job_text(request, visit, job))))
 
 
 async def job_part(request, visit):
     return parts.answer(request, _job_text(request, visit, await _found(request, visit)))
+
+
+async def use_part(request, visit):
+    return parts.answer(request, _use_text(request, visit, await _found(request, visit)))
 
 
 async def output(request, visit):
@@ -145,5 +155,5 @@ async def cancel(request, visit):
 ROUTES = [access.page("/jobs", roles.LOOK, show), access.page("/part/jobs", roles.LOOK, part),
           access.page("/jobs/new", roles.SUBMIT, form), access.page("/jobs/new", roles.SUBMIT, submit, "POST"),
           access.page("/jobs/{job}", roles.LOOK, show_job), access.page("/jobs/{job}/part", roles.LOOK, job_part),
-          access.page("/jobs/{job}/output", roles.LOOK, output), access.page("/jobs/{job}/why", roles.LOOK, why),
+          access.page("/jobs/{job}/use", roles.LOOK, use_part), access.page("/jobs/{job}/output", roles.LOOK, output), access.page("/jobs/{job}/why", roles.LOOK, why),
           access.page("/jobs/{job}/cancel", roles.SUBMIT, cancel, "POST")]

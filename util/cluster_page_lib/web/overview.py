@@ -93,7 +93,9 @@ async def _links_text(request, visit):
 async def _events_text(request, visit):
     context = request.app.state.context
     status = await context.cluster.status()
-    return context.text("events_part.html", visit, findings=status["findings"], history=status["history"])
+    all_well = all(node["state"] in ("up", "returned") for node in status["nodes"]) and \
+        all(matrix.quality(link) in (matrix.GOOD, matrix.NONE) for link in status["links"])
+    return context.text("events_part.html", visit, findings=status["findings"], history=status["history"], all_well=all_well)
 
 
 _PARTS = {"nodes": _nodes_text, "links": _links_text, "events": _events_text}
