@@ -304,7 +304,11 @@ class Shown(unittest.TestCase):
         link = status(3)["links"][0]
         self.assertEqual(matrix.quality({**link, "state": "up", "loss": 0.5}), "lossy")
         self.assertEqual(matrix.quality({**link, "state": "up", "path_mtu": 1400}), "lossy")
-        self.assertEqual(matrix.of_node(status(3)["links"], "node2", 0), "lossy")
+        links = status(3)["links"]
+        self.assertEqual(matrix.of_node(links, "node2", 0), "lossy", "one way only")
+        for link in links:
+            link["state"] = "down" if "node2" in (link["from"], link["peer"]) else "up"
+        self.assertEqual([matrix.of_node(links, name, 0) for name in ("node2", "node3")], ["down", "good"], "only one cable is cut")
 
 
 if __name__ == "__main__":

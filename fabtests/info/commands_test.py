@@ -8,8 +8,8 @@ import tempfile
 import unittest
 
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
-COMMANDS = ("cluster-info", "cluster-dissect", "cluster-ip", "cluster-key", "cluster-page", "cluster-perf", "cluster-status", "cluster-why", "clusterd",
-            "demo", "vcluster")
+COMMANDS = ("cluster-info", "cluster-dissect", "cluster-ip", "cluster-key", "cluster-machine", "cluster-map", "cluster-page", "cluster-perf",
+            "cluster-run", "cluster-status", "cluster-why", "clusterd", "demo", "vcluster")
 BUILT = ("cluster-info", "cluster-dissect", "cluster-ip")
 SECONDS = 60
 RECORDER = '#!/bin/sh\necho "$(basename "$0") $*" >>"{log}"\nexit 1\n'

@@ -44,6 +44,9 @@ class Completion(unittest.TestCase):
         self.assertEqual(completed("vcluster", "up", "--r"), ["--rails", "--rate"])
         self.assertEqual(completed("cluster-status", "--d"), ["--drain"])
         self.assertEqual(completed("cluster-why", "--no"), ["--nodes"])
+        self.assertEqual(completed("cluster-machine", "--h"), ["--help", "--hostfile"])
+        self.assertEqual(completed("cluster-run", "--r"), ["--ranks"])
+        self.assertEqual(completed("cluster-map", "--s"), ["--svg"])
         self.assertEqual(completed("cluster-key", "--o"), ["--out", "--owner"])
 
     def test_commands(self):

@@ -53,7 +53,7 @@ class InstalledTree(unittest.TestCase):
 
     def test_scripts_use_what_is_installed(self):
         """From another directory, by their links in bin, and without a word about the source tree."""
-        for command in ("vcluster", "cluster-perf", "cluster-why"):
+        for command in ("vcluster", "cluster-machine", "cluster-map", "cluster-perf", "cluster-run", "cluster-why"):
             result = run(os.path.join(self.prefix, "bin", command), "--help", cwd=self.prefix)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertNotIn("build/release", result.stdout)

@@ -12,7 +12,8 @@ from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.action_chains import ActionChains
 from selenium.webdriver.common.by import By
-from selenium.webdriver.common.keys import Keys
+
+import axe
 
 HEIGHT_MAX, COLOURS = 2400, 96
 WIDTHS = {"wide": (1360, 900), "tablet": (820, 1100), "phone": (390, 844)}
@@ -20,7 +21,7 @@ WIDTHS = {"wide": (1360, 900), "tablet": (820, 1100), "phone": (390, 844)}
 
 class Chromium:
     def __init__(self, address):
-        self.address = address
+        self.address, self._axe = address, ""
         self._profile = tempfile.mkdtemp(prefix="page-test-")
         options = Options()
         options.binary_location = shutil.which("chromium")
@@ -117,8 +118,20 @@ class Chromium:
         self.driver.get(f"data:text/html,<form method=post action='{self.address.rstrip('/')}{path}'>{inputs}<button>x</button></form>")
         self.submit("button")
 
-    def press_tab(self):
-        ActionChains(self.driver).send_keys(Keys.TAB).perform()
+    def type(self, *keys):
+        """Into what has the focus."""
+        ActionChains(self.driver).send_keys(*keys).perform()
+
+    def focus(self, selector):
+        self.driver.execute_script("document.querySelector(arguments[0]).focus();", selector)
+
+    def attribute_of_focused(self, name):
+        return self.driver.execute_script("return document.activeElement.getAttribute(arguments[0]);", name)
+
+    def violations(self):
+        """What axe-core finds on this page."""
+        self._axe = self._axe or axe.source()
+        return axe.violations(self.driver, self._axe)
 
     def focused(self):
         return self.driver.execute_script("return document.activeElement.innerText;")

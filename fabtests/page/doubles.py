@@ -15,12 +15,12 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 from clusterd_lib import interpreter, roles  # noqa: E402
 from clusterd_lib.errors import AgentError  # noqa: E402
 
-ROLES = {"eve": roles.NONE, "lea": roles.LOOK, "sam": roles.SUBMIT, "ole": roles.OPERATE}
+ROLES = {"eve": roles.NONE, "lea": roles.LOOK, "sam": roles.SUBMIT, "nat": roles.SUBMIT, "ole": roles.OPERATE}
 
 
 def with_packages(*needed):
     """Goes on as Debian's python3 if only that has the packages; returns whether they are there."""
-    needed = needed or ("starlette", "uvicorn", "jinja2")
+    needed = needed or ("starlette", "uvicorn", "jinja2", "websockets")
     with contextlib.suppress(AgentError):
         interpreter.with_packages(install=False, needed=needed)
     return not interpreter.missing(needed)
@@ -37,7 +37,7 @@ class Agent:
         names = [node["name"] for node in self.nodes[:64]]
         self.links = [{"from": one, "peer": other, "rail": 0, "state": "up", "loss": 0.0, "rtt_us": 90.0, "rtt_min_us": 80.0,
                        "path_mtu": 1500, "mtu": 1500} for one in names for other in names if one != other]
-        self.history = []
+        self.history, self.endpoints = [], []
         self.down = False
         self.processes = []  # of the first node, as cluster-why has them
 
@@ -47,7 +47,7 @@ class Agent:
         if operation == "status":
             # A value of its own each time, as an answer is.
             return {"cluster": {"seen_from": "node1", "nodes": len(self.nodes)}, "nodes": self.nodes, "links": self.links,
-                    "findings": [], "endpoints": [], "history": self.history}
+                    "findings": [], "endpoints": self.endpoints, "history": self.history}
         if operation == "order":
             self.orders.append(arguments)
             return f"{arguments['order']} by {arguments['by']}"

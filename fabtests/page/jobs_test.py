@@ -110,6 +110,22 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
         await self.until(third, "ended")
         self.assertLessEqual((await self.queue.job(second)).started, (await self.queue.job(third)).started)
 
+    async def test_a_job_on_a_machine_gets_its_nodes_and_holds_no_others(self):
+        async def on(*nodes):
+            return await self.queue.submit(USER, job.read(form(program="", arguments="", script="#!/bin/sh\nexec sleep 100\n"), nodes))
+
+        first = await on("node3")
+        self.assertEqual((await self.until(first, "running")).nodes, ["node3"])
+        second, third = await on("node3", "node2"), await on("node1")
+        self.assertEqual((await self.until(third, "running")).nodes, ["node1"])
+        self.assertEqual((await self.queue.job(second)).reason, "waits for node3")
+        fourth = await self.submit(nodes="1")  # node2 is free, but held
+        while not (await self.queue.job(fourth)).reason:
+            await asyncio.sleep(0.005)
+        self.assertEqual((await self.queue.job(fourth)).reason, "waits for 1 free nodes: 0 of 3 are")
+        await self.queue.cancel(await self.queue.job(first), "ole")
+        self.assertEqual((await self.until(second, "running")).nodes, ["node3", "node2"])
+
     async def test_only_names_of_hosts_come_into_a_hostfile(self):
         for name in ("node1\nnode3 slots=9", "-x", "node 1"):
             self.agent.nodes[0]["name"] = name
@@ -117,7 +133,8 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
             self.assertEqual(await self.text(await self.until(number, "ended", "failed")), "node2 slots=2\nnode3 slots=2\n")
 
     async def test_a_job_that_fails_says_so(self):
-        self.assertEqual((await self.until(await self.script("#!/bin/sh\nexit 3\n"), "failed")).reason, "status 3")
+        found = await self.until(await self.script("#!/bin/sh\nexit 3\n"), "failed")
+        self.assertEqual((found.reason, found.status), ("status 3", 3))
         found = await self.until(await self.script("#!/no/such/shell\n"), "failed")
         self.assertIn("could not be started", found.reason)
 
@@ -179,7 +196,7 @@ class OwnQueue(unittest.IsolatedAsyncioTestCase):
 
 class QueueDouble:
     """Takes everything; one job of sam's is there."""
-    title = "a double"
+    title, kind = "a double", "double"
 
     def __init__(self):
         self.requests, self.cancelled = [], []

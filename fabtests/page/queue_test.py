@@ -1,5 +1,5 @@
-"""How the page reads Slurm's answers: it finds the owner of each job, whatever the job's name. Fake programs replace
-Slurm's.
+"""How the page reads the answers of Slurm and of Grid Engine: it finds the owner of each job, whatever the job's name. Fake programs
+replace Slurm's, and texts of the real programs stand for Grid Engine's.
 """
 import json
 import os
@@ -14,7 +14,7 @@ if not doubles.with_packages():
     print("skipped: Starlette, uvicorn or Jinja2 is missing")
     sys.exit(77)
 
-from cluster_page_lib.jobs import slurm  # noqa: E402
+from cluster_page_lib.jobs import gridengine, slurm  # noqa: E402
 
 # Prints as squeue does: the fields of the format, of the environment or an option, and names as they are.
 SQUEUE = """#!{python} -B
@@ -82,6 +82,57 @@ class SlurmQueue(unittest.IsolatedAsyncioTestCase):
         await self.queue.cancel(await self.queue.job("42"), "ole")
         with open(self.path("cancelled"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "--user=alice 42\n")
+
+
+# As qstat -g t -xml says it: of a job on two nodes, and of one that waits.
+QSTAT = """<?xml version='1.0'?>
+<job_info  xmlns:xsd="http://arc.liv.ac.uk/repos/darcs/sge/source/dist/util/resources/schemas/qstat/qstat.xsd">
+  <queue_info>
+    <job_list state="running"><JB_job_number>7</JB_job_number><JB_name>try</JB_name><JB_owner>alice</JB_owner><state>r</state>
+      <JAT_start_time>2026-11-29T02:06:35</JAT_start_time><queue_name>all.q@node2</queue_name><slots>1</slots></job_list>
+    <job_list state="running"><JB_job_number>7</JB_job_number><JB_name>try</JB_name><JB_owner>alice</JB_owner><state>r</state>
+      <JAT_start_time>2026-11-29T02:06:35</JAT_start_time><queue_name>all.q@node3</queue_name><slots>1</slots></job_list>
+  </queue_info>
+  <job_info>
+    <job_list state="pending"><JB_job_number>9</JB_job_number><JB_name>NAME</JB_name><JB_owner>mallory</JB_owner><state>Eqw</state>
+      <JB_submission_time>2026-11-29T02:06:43</JB_submission_time><queue_name></queue_name><slots>9</slots></job_list>
+  </job_info>
+</job_info>
+"""
+QACCT = """==============================================================
+qname        all.q
+hostname     node2
+owner        alice
+jobname      try
+jobnumber    7
+failed       100 : assumedly after job
+exit_status  137
+slots        2
+"""
+
+
+class GridEngine(unittest.TestCase):
+    def test_jobs_with_their_owners_and_nodes(self):
+        for name in ("a%lt;b&gt;&amp;", "\x01\x1b\x0b", "\ud800"):
+            jobs = gridengine.open_jobs(QSTAT.replace("NAME", name).encode(errors="surrogatepass"))
+            self.assertEqual([(job.number, job.user, job.state, job.nodes, job.wanted) for job in jobs.values()],
+                             [("7", "alice", "running", ["node2", "node3"], 2), ("9", "mallory", "queued", [], 9)], name)
+        self.assertIn("could not start it", jobs["9"].reason)
+        with self.assertRaises(slurm.AgentError):
+            gridengine.open_jobs(b"<job_info>")
+
+    def test_the_account_of_an_ended_job(self):
+        entry = gridengine.account(QACCT)
+        self.assertEqual((entry["owner"], entry["jobnumber"], entry["exit_status"], entry["slots"]), ("alice", "7", "137", "2"))
+        self.assertEqual(gridengine.account(QACCT + "owner mallory\n")["owner"], "alice")
+
+    def test_names_that_it_allows(self):
+        self.assertEqual([gridengine.called(name) for name in ("first try", "2 b", "a+b-c.d_e")], ["first_try", "j_2_b", "a+b-c.d_e"])
+
+    def test_a_script_is_not_ended_by_its_own_lines(self):
+        text = gridengine._wrapped("#!/bin/sh\nend-0\n").decode()  # pylint: disable=protected-access
+        end = text.partition("<<'")[2].partition("'")[0]
+        self.assertEqual((len(end), text.count(f"\n{end}\n")), (36, 1))
 
 
 if __name__ == "__main__":

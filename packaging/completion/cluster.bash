@@ -1,4 +1,4 @@
-# Completion in bash for cluster-info, cluster-dissect, cluster-ip, cluster-key, cluster-page, cluster-perf, cluster-status, cluster-why, clusterd and vcluster; installed once under each name.
+# Completion in bash for the commands named at its end; installed once under each name.
 #
 # Options are taken from what each command says to --help, so they are the ones that it has. Nothing of the package
 # bash-completion is needed but that it finds this file.
@@ -75,10 +75,42 @@ _cluster_vcluster() {
     esac
 }
 
+# _cluster_known : the nodes that the agent knows. _cluster_machines : the machines that the user has saved.
+_cluster_known() {
+    cluster-status --json 2>/dev/null | sed -n 's/^   "name": "\(.*\)",$/\1/p'
+}
+_cluster_machines() {
+    cluster-machine --json 2>/dev/null | grep -o '"[^"]*": \[' | cut -d '"' -f 2
+}
+
+_cluster_machine() {
+    case "$word" in
+        -*) _cluster_words "$(_cluster_help cluster-machine)" ;;
+        *) if [ "$COMP_CWORD" -eq 1 ]; then _cluster_words "$(_cluster_machines)"; else _cluster_words "$(_cluster_known)"; fi ;;
+    esac
+}
+
+_cluster_run() {
+    case "$before" in
+        -m | --machine) _cluster_words "$(_cluster_machines)" ; return ;;
+        --nodes) _cluster_words "$(_cluster_known)" ; return ;;
+    esac
+    case "$word" in
+        -*) _cluster_words "$(_cluster_help cluster-run)" ;;
+        *) mapfile -t COMPREPLY < <(compgen -c -f -- "$word" | sort -u) ;;
+    esac
+}
+
+_cluster_map() {
+    case "$word" in
+        -*) _cluster_words "$(_cluster_help cluster-map)" ;;
+        *) _cluster_words "$(_cluster_known)" ;;
+    esac
+}
+
 _cluster_status() {
     case "$before" in
-        --drain | --isolate | --resume | --forget | --why | --rate)
-            _cluster_words "$(cluster-status --json 2>/dev/null | sed -n 's/^   "name": "\(.*\)",$/\1/p')" ;;
+        --drain | --isolate | --resume | --forget | --why | --rate) _cluster_words "$(_cluster_known)" ;;
         *) _cluster_words "$(_cluster_help cluster-status)" ;;
     esac
 }
@@ -124,7 +156,7 @@ _cluster_page() {
     case "$before" in
         --certificate | --certificate-key) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
         --state) mapfile -t COMPREPLY < <(compgen -d -- "$word") ;;
-        --jobs) _cluster_words "auto slurm mpirun none" ;;
+        --jobs) _cluster_words "auto slurm gridengine mpirun none" ;;
         *) _cluster_words "$(_cluster_help cluster-page)" ;;
     esac
 }
@@ -139,6 +171,9 @@ _cluster_complete() {
         cluster-dissect) _cluster_dissect ;;
         cluster-ip) _cluster_ip ;;
         cluster-key) _cluster_key ;;
+        cluster-machine) _cluster_machine ;;
+        cluster-map) _cluster_map ;;
+        cluster-run) _cluster_run ;;
         cluster-status) _cluster_status ;;
         cluster-why) _cluster_why ;;
         clusterd) _cluster_agent ;;
@@ -146,5 +181,5 @@ _cluster_complete() {
     esac
 }
 
-complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-ip cluster-key cluster-perf cluster-status \
-    cluster-why clusterd cluster-page vcluster
+complete -o filenames -F _cluster_complete cluster-info cluster-dissect cluster-ip cluster-key cluster-machine cluster-map \
+    cluster-perf cluster-run cluster-status cluster-why clusterd cluster-page vcluster

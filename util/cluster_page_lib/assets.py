@@ -19,7 +19,11 @@ PACKAGES = {
                        "f781365289c74416223f022fcd2720b966960958ca546f5d4e0b92ebe807c0a8", ("dist/htmx.min.js",)),
     "uplot@1.6.32": ("2883159c6ebccefbb95d751b0b82d010f9e1c0ec41b8bc96d401eda66e882935"
                      "c89a46cb824332fa369b8cb8122cc6ac36e186cd09bf7a9ded3a4c93c6989023",
-                     ("dist/uPlot.iife.min.js", "dist/uPlot.min.css"))}
+                     ("dist/uPlot.iife.min.js", "dist/uPlot.min.css")),
+    "@xterm/xterm@5.5.0": ("86a24761a41be4ea6d36e9e7c809e41f233c6828d9d4c1080d342ed6221b6d30"
+                           "ffc68a6cf75341e72ab564afdd0b62436d55ad176df352d97d244d8dab04fcec", ("lib/xterm.js", "css/xterm.css")),
+    "@xterm/addon-fit@0.10.0": ("5056240e6e0751a85fda59c4c87be2a39d5334688b2baea6a8fd89a004f2ee14"
+                                "597976863110ebd34262485ee6eb7bd1e562804c5eb4e721208092acc3426931", ("lib/addon-fit.js",))}
 FILES = [os.path.basename(path) for _, paths in PACKAGES.values() for path in paths]
 
 
@@ -37,7 +41,7 @@ def ensure():
     """A sentence about missing scripts, or nothing. In the source tree this fetches them, or raises a BuildError. An
     installed tree may come from a package that was built without network and has none."""
     if missing() and build.installed:
-        return f"{', '.join(missing())}: not in {directory()}; pages do not refresh themselves and show no graphs and no output of jobs"
+        return f"{', '.join(missing())}: not in {directory()}; pages do not refresh themselves and show no graphs, no terminal and no output of jobs"
     if missing():
         build.packages("page")
     if missing():
@@ -45,11 +49,12 @@ def ensure():
     return ""
 
 
-def fetch(target):
-    """Installs the files: all or none."""
+def fetch(target, packages=None):
+    """Installs the files: all or none. `packages`: others than those that the page serves."""
+    packages = packages or PACKAGES
     os.makedirs(target, exist_ok=True)
     with tempfile.TemporaryDirectory() as work:
-        for package, (digest, paths) in PACKAGES.items():
+        for package, (digest, paths) in packages.items():
             result = subprocess.run(["npm", "pack", "--loglevel=error", package], cwd=work, capture_output=True, text=True, check=False)
             if result.returncode:
                 raise build.BuildError(f"npm pack {package} failed: {(result.stderr.strip().splitlines() or ['?'])[0]}")
@@ -62,8 +67,9 @@ def fetch(target):
                 for path in paths:
                     with tar.extractfile(f"package/{path}") as source, open(os.path.join(work, os.path.basename(path)), "wb") as out:
                         shutil.copyfileobj(source, out)
-        for name in FILES:
-            shutil.copy(os.path.join(work, name), os.path.join(target, name))
+        for _, paths in packages.values():
+            for name in map(os.path.basename, paths):
+                shutil.copy(os.path.join(work, name), os.path.join(target, name))
 
 
 if __name__ == "__main__":

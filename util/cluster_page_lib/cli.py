@@ -7,7 +7,7 @@ from clusterd_lib.errors import AgentError
 
 from . import assets, settings as options
 
-NEEDED = ("starlette", "uvicorn", "jinja2", "pam")
+NEEDED = ("starlette", "uvicorn", "jinja2", "pam", "websockets")
 
 
 def main(arguments):

@@ -18,6 +18,9 @@ from .web.access import RoleCache
 from .web.context import Context
 
 
+MESSAGE_MAX = 64 << 10  # what is typed into a terminal at once
+
+
 def context_of(settings, cluster=None, accounts=None, role_of=None, jobs=None):
     """Uses the real parts unless the caller gives others."""
     role_of = role_of or Roles(settings.look, settings.submit, settings.operate).of
@@ -43,7 +46,7 @@ def configured(settings, context):
     certificate_file, key_file = certificate.ensure(settings)
     return uvicorn.Server(uvicorn.Config(
         application.make(context), ssl_certfile=certificate_file, ssl_keyfile=key_file, log_level="warning",
-        server_header=False, proxy_headers=False, http=gate.Protocol, timeout_keep_alive=10, ws="none",
+        server_header=False, proxy_headers=False, http=gate.Protocol, timeout_keep_alive=10, ws="websockets", ws_max_size=MESSAGE_MAX,
         lifespan="on", access_log=False))
 
 

@@ -15,6 +15,7 @@ class Session:
     def __init__(self, user, now):
         self.user, self.token = user, secrets.token_urlsafe(32)
         self.began = self.active = now
+        self.chosen = []  # names of nodes, for a new machine
 
     def accepts(self, token):
         return hmac.compare_digest(self.token.encode(), token.encode(errors="replace"))

@@ -28,8 +28,8 @@ def _parser():
         help="directory for the certificate and the jobs (default: %(default)s)")
     add("--certificate", metavar="FILE", help="certificate and chain, PEM (default: one made at the first start)")
     add("--certificate-key", metavar="FILE", help="its private key")
-    add("--jobs", choices=("auto", "slurm", "mpirun", "none"), default="auto",
-        help="what runs jobs (default: Slurm where sinfo answers, otherwise mpirun)")
+    add("--jobs", choices=("auto", "slurm", "gridengine", "mpirun", "none"), default="auto",
+        help="what runs jobs (default: Slurm where sinfo answers, Grid Engine where qhost does, otherwise mpirun)")
     add("--provider", metavar="DIRECTORY", default="", help=argparse.SUPPRESS)
     agent_settings.add_roles(add)
     return parser

@@ -5,7 +5,7 @@ import pwd
 from .errors import AgentError
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
-_PASSED_ON = ("LANG", "TMPDIR", "VCLUSTER_ID", "VCLUSTER_NAME", "VCLUSTER_NODE")
+_PASSED_ON = ("LANG", "TMPDIR", "VCLUSTER_ID", "VCLUSTER_NAME", "VCLUSTER_NODE", "SGE_ROOT", "SGE_CELL", "SGE_QMASTER_PORT", "SGE_EXECD_PORT")
 
 
 def find(user):

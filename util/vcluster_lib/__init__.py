@@ -13,6 +13,7 @@
     accounts   accounts that exist only in the nodes, to log in to the page
     page       cluster-page in the first node
     slurm      slurmctld, slurmd, munged
+    gridengine sge_qmaster, sge_execd
     faults     fault injection: programs at the ports of the switch, and their counts
     bpf        the maps of these programs
     native_build  builds the parts in C and C++ at their first use

@@ -7,7 +7,7 @@ import sys
 
 from cluster_lib import build, job_key, system_errors
 
-from . import accounts, agents, agents_cli, cluster, faults_cli, launchers, mpi_job, namespaces, network, page, processes, slurm, state
+from . import accounts, agents, agents_cli, cluster, faults_cli, gridengine, launchers, mpi_job, namespaces, network, page, processes, slurm, state
 from .errors import VclusterError
 
 _EPILOG = """\
@@ -54,6 +54,7 @@ def _parser():
     up.add_argument("--agents", action="store_true",
                     help="start an agent (clusterd) in every node, and the page (cluster-page) in the first")
     up.add_argument("--slurm", action="store_true", help="start Slurm in the nodes; the page runs its jobs through it")
+    up.add_argument("--gridengine", action="store_true", help="start Grid Engine in the nodes; the page runs its jobs through it")
     up.add_argument("--no-page", action="store_true", help="with --agents: start agents only")
 
     exec_ = _with_name(commands.add_parser("exec", help="run a command in a node"))
@@ -201,6 +202,8 @@ def _up(options):
         with_page = False
     if options.slurm:
         slurm.ensure()
+    if options.gridengine:
+        gridengine.ensure()
     record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
     print(f"cluster '{record['name']}': node1 to node{record['size']}, "
           f"{network.address(record['subnet'], 0, 1)} and following")
@@ -211,6 +214,9 @@ def _up(options):
     if options.slurm:
         slurm.start(record)
         print("Slurm: every node is idle; vcluster exec node1 sinfo")
+    if options.gridengine:
+        gridengine.start(record)
+        print("Grid Engine: every node is there; vcluster exec node1 qstat -f")
     if with_page:
         page.start(record)
         print(f"{page.describe(record)}\nlog in as {', '.join(accounts.ACCOUNTS)}: password {password}")

@@ -18,7 +18,7 @@ from .errors import VclusterError
 _PORTS = range(8443, 8543)
 _READY_SECONDS = 60
 _UTIL = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
-_MODULES = "starlette, uvicorn, jinja2, pam"
+_MODULES = "starlette, uvicorn, jinja2, pam, websockets"
 _SYSTEM_PYTHON = "/usr/bin/python3"
 
 

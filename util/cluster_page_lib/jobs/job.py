@@ -2,6 +2,7 @@
 import dataclasses
 import re
 import shlex
+from typing import Optional
 
 QUEUED, RUNNING, ENDED, FAILED, CANCELLED, LOST = "queued", "running", "ended", "failed", "cancelled", "lost"
 OPEN = (QUEUED, RUNNING)
@@ -30,6 +31,7 @@ class Job:
     started: float = 0.0
     ended: float = 0.0
     reason: str = ""
+    status: Optional[int] = None  # with which it has ended
 
     @property
     def is_open(self):
@@ -45,6 +47,7 @@ class Request:
     words: list  # program and arguments; empty for a script
     script: str
     environment: dict
+    on: list = dataclasses.field(default_factory=list)  # these nodes and no others
 
 
 def _number(form, field, at_most):
@@ -78,8 +81,8 @@ def _words(form):
     return [program, *arguments]
 
 
-def read(form):
-    """Returns a Request; raises BadRequest, which says what is wrong."""
+def read(form, on=()):
+    """Returns a Request; raises BadRequest, which says what is wrong. `on`: the nodes of the chosen machine."""
     name = form.get("name", "").strip()
     if not _NAME.fullmatch(name):
         raise BadRequest("name: up to 64 letters, digits, blanks and . _ + - of ASCII")
@@ -90,8 +93,8 @@ def read(form):
         if form.get("program", "").strip():
             raise BadRequest("a program or a script, not both")
     words = [] if script.strip() else _words(form)
-    nodes, ranks = _number(form, "nodes", NODES_MAX), _number(form, "ranks", RANKS_MAX)
+    nodes, ranks = len(on) or _number(form, "nodes", NODES_MAX), _number(form, "ranks", RANKS_MAX)
     if ranks < nodes:
-        raise BadRequest("ranks: at least one a node")
+        raise BadRequest(f"ranks: at least one a node, and there are {nodes}")
     return Request(name, nodes, ranks, _number(form, "minutes", MINUTES_MAX), words, script if script.strip() else "",
-                   _environment(form.get("environment", "")))
+                   _environment(form.get("environment", "")), list(on))

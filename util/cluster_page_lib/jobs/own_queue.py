@@ -28,7 +28,7 @@ PIECE_BYTES = 64 << 10
 
 
 class OwnQueue:
-    title = "mpirun, on nodes that are free"
+    title, kind = "mpirun, on nodes that are free", "own"
 
     def __init__(self, settings, cluster, mpirun="/usr/bin/mpirun"):
         self._directory = os.path.join(settings.state, "jobs")
@@ -120,16 +120,23 @@ class OwnQueue:
         self._wake.set()
 
     async def _place_again_and_again(self):
-        """The oldest job starts first: none overtakes a job that waits for many nodes."""
+        """The oldest job starts first: none overtakes a job that waits for many nodes. A job that waits for nodes that its
+        user has named holds only these."""
         while True:
             self._wake.clear()
+            held = set()
             for job in sorted((job for job in self._jobs.values() if job.state == QUEUED), key=lambda job: int(job.number)):
-                if not await self._place(job):
-                    break
+                if job.number not in self._requests:
+                    continue  # cancelled meanwhile
+                named = self._requests[job.number].on
+                if not await self._place(job, held, named):
+                    if not named:
+                        break
+                    held.update(named)
             with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(self._wake.wait(), LOOK_SECONDS)
 
-    async def _place(self, job):
+    async def _place(self, job, held, named):
         """Starts the job if enough nodes are free."""
         try:
             good = [node["name"] for node in (await self._cluster.status())["nodes"]
@@ -138,10 +145,12 @@ class OwnQueue:
             job.reason = str(error)
             return False
         busy = {name for other in self._jobs.values() if other.state == RUNNING for name in other.nodes}
-        free = [name for name in good if name not in busy]
-        if job.state != QUEUED or len(free) < job.wanted:
-            job.reason = f"waits for {job.wanted} free nodes: {len(free)} of {len(good)} are"
+        free = [name for name in good if name not in busy and name not in held]
+        missing = [name for name in named if name not in free]
+        if job.state != QUEUED or missing or len(free) < job.wanted:
+            job.reason = f"waits for {', '.join(missing)}" if missing else f"waits for {job.wanted} free nodes: {len(free)} of {len(good)} are"
             return False
+        free = named or free
         job.nodes, job.state, job.started, job.reason = free[:job.wanted], RUNNING, time.time(), ""
         audit.note("job started", user=job.user, job=job.number, nodes=job.nodes)
         self._save(job)
@@ -183,6 +192,7 @@ class OwnQueue:
             await self._stop(job)
             status = process.returncode
         left = await self._end_processes(job)
+        job.status = status
         del self._processes[job.number]
         if job.reason:
             self._end(job, CANCELLED, job.reason + left)

@@ -3,9 +3,6 @@
 Users choose the names of their jobs, and squeue prints names unchanged, even with line breaks. So a fresh random word,
 which no user can guess, begins each job in the output. squeue gets it in its environment, which other users cannot
 read. Slurm itself sets the user of a job; scancel gets the user too and cancels no job of another user.
-
-The output of a job of this page is a file in its user's home directory. The page reads it as that user, so a link there
-reveals nothing else.
 """
 import asyncio
 import os
@@ -16,35 +13,17 @@ import time
 from clusterd_lib import accounts
 from clusterd_lib.errors import AgentError
 
-from . import surroundings
+from ..commands import run as _run
+from . import home_output, surroundings
 from .job import CANCELLED, ENDED, FAILED, QUEUED, RUNNING, Job
 
 FRESH_SECONDS = 0.8
-ASK_SECONDS = 15
-PIECE_BYTES = 64 << 10
 _BATCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "batch.sh")
 _FORMAT = "%i|{word}|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name comes last: it may contain any character
 _FIELDS = 11
 _STATES = {"PENDING": QUEUED, "CONFIGURING": RUNNING, "RUNNING": RUNNING, "COMPLETING": RUNNING, "SUSPENDED": RUNNING,
            "COMPLETED": ENDED, "CANCELLED": CANCELLED}
 _SLURM_ORDERS = {"drain": "drain", "isolate": "drain", "resume": "resume"}
-
-
-async def _run(*words, stdin=b"", **options):
-    """The output of a command; raises AgentError with its error message."""
-    try:
-        process = await asyncio.create_subprocess_exec(
-            *words, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE, **options)
-        said, errors = await asyncio.wait_for(process.communicate(stdin), ASK_SECONDS)
-    except FileNotFoundError as error:
-        raise AgentError(f"{words[0]} is not installed") from error
-    except asyncio.TimeoutError as error:
-        process.kill()
-        raise AgentError(f"{words[0]} does not answer") from error
-    if process.returncode:
-        lines = errors.decode(errors="replace").strip().splitlines()
-        raise AgentError(f"{words[0]}: {lines[-1] if lines else process.returncode}")
-    return said
 
 
 def _at(text):
@@ -74,7 +53,7 @@ def _job_of(fields):
 
 
 class SlurmQueue:
-    title = "through Slurm"
+    title, kind = "through Slurm", "slurm"
 
     def __init__(self, settings):
         self._settings = settings
@@ -87,10 +66,6 @@ class SlurmQueue:
     async def stop(self):
         """Nothing to end: Slurm's jobs go on."""
 
-    @staticmethod
-    def _output_name(number):
-        return f"cluster-job-{number}.out"
-
     async def submit(self, user, request):
         account = accounts.find(user)
         options = accounts.options(account)
@@ -98,7 +73,9 @@ class SlurmQueue:
         options["env"].update(environment, OMPI_MCA_hwloc_base_binding_policy="none", OMPI_MCA_mpi_yield_when_idle="1")
         words = ["sbatch", "--parsable", f"--job-name={request.name}", f"--nodes={request.nodes}", f"--ntasks={request.ranks}",
                  f"--ntasks-per-node={-(-request.ranks // request.nodes)}", "--overcommit", f"--time={request.minutes}",
-                 f"--chdir={options['cwd']}", f"--output={options['cwd']}/{self._output_name('%j')}"]
+                 f"--chdir={options['cwd']}", f"--output={options['cwd']}/{home_output.name_of('%j')}"]
+        if request.on:
+            words.append(f"--nodelist={','.join(request.on)}")
         if not request.script:
             words += [_BATCH, "-np", str(request.ranks), *request.words]
         number = (await _run(*words, stdin=request.script.encode(), **options)).decode().strip().partition(";")[0]
@@ -127,23 +104,28 @@ class SlurmQueue:
             if job.number == number:
                 if job.nodes and re.search(r"[\[,]", job.nodes[0]):
                     job.nodes = (await _run("scontrol", "show", "hostnames", job.nodes[0])).decode().split()
+                if not job.is_open and job.status is None:
+                    job.status = await self._status(number)
                 return job
         return None
+
+    @staticmethod
+    async def _status(number):
+        """With which the job has ended; None if Slurm has forgotten it."""
+        try:
+            said = (await _run("squeue", "--all", "--states=all", "--noheader", f"--jobs={number}", "--Format=exit_code:12")).decode().strip()
+        except AgentError:
+            return None
+        return int(said) >> 8 if said.isascii() and said.isdigit() else None
 
     async def cancel(self, job, _by):
         """The page has checked the role."""
         await _run("scancel", f"--user={job.user}", job.number)
         self._asked_at = float("-inf")
 
-    async def output(self, job, offset):
-        options = accounts.options(accounts.find(job.user))
-        path = os.path.join(options["cwd"], self._output_name(job.number))
-        try:
-            piece = await _run("/bin/dd", f"if={path}", "iflag=skip_bytes,count_bytes,nonblock", f"skip={offset}", "bs=64K",
-                               f"count={PIECE_BYTES}", "status=none", **options)
-        except AgentError:
-            piece = b""  # the job has not begun, or runs on another node
-        return piece, offset + len(piece)
+    @staticmethod
+    async def output(job, offset):
+        return await home_output.piece(job, offset)
 
     async def order(self, node, order, reason):
         """Tells Slurm, which then gives no jobs to a node that is drained here."""

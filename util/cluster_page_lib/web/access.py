@@ -7,7 +7,7 @@ import time
 from typing import Optional
 
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
+from starlette.routing import Route, WebSocketRoute
 
 from clusterd_lib import roles
 from clusterd_lib.errors import AgentError
@@ -59,8 +59,27 @@ def to_login(request):
     return RedirectResponse("/login", 303)
 
 
-def page(path, needed, handler, method="GET"):
-    """A route. `needed` None: open before the login."""
+def socket(path, needed, handler):
+    """A WebSocket; the guard has checked that our own page opens it. `handler` is awaited with (socket, session, is_alive)."""
+
+    async def serve(opened):
+        context, secret = opened.app.state.context, opened.cookies.get(COOKIE)
+        session = context.sessions.find(secret, True)
+
+        def is_alive(active):
+            return context.sessions.find(secret, active) is session and context.roles.of(session.user) >= needed
+
+        if session is None or not is_alive(False):
+            await opened.close(1008)
+            return
+        await handler(opened, session, is_alive)
+
+    serve.needed_role = needed
+    return WebSocketRoute(path, serve)
+
+
+def page(path, needed, handler, method="GET", token_check=None):
+    """A route. `needed` None: open before the login. `token_check(request, session)`: for a POST whose body is no form."""
 
     async def serve(request):
         context = request.app.state.context
@@ -73,7 +92,10 @@ def page(path, needed, handler, method="GET"):
             return context.error(request, visit, 403, f"Your account may not do this: it needs the role "
                                                       f"'{roles.NAMES[needed]}' and has '{roles.NAMES[visit.role]}'.")
         try:
-            if method == "POST":
+            if method == "POST" and token_check is not None:
+                if not token_check(request, session):
+                    raise forms.BadForm(forms.WRONG_TOKEN, 403)
+            elif method == "POST":
                 visit.form = await forms.read(request, session)
             return await handler(request, visit)
         except forms.BadForm as error:

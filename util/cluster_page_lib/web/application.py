@@ -4,7 +4,7 @@ import contextlib
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 
-from . import job_pages, login, node, overview, static_files
+from . import books, files, job_pages, login, machine_pages, node, overview, static_files, terminal, traffic
 from .access import Visit
 from .guard import Guard
 
@@ -17,11 +17,14 @@ def make(context):
     async def alive(_application):
         if context.jobs:
             await context.jobs.start()
+        context.watch.start()
         yield
+        await context.watch.stop()
         if context.jobs:
             await context.jobs.stop()
 
-    context.routes = [*login.ROUTES, *overview.ROUTES, *node.ROUTES, *job_pages.ROUTES, *static_files.routes()]
+    context.routes = [*login.ROUTES, *overview.ROUTES, *node.ROUTES, *job_pages.ROUTES, *machine_pages.ROUTES, *books.ROUTES,
+                      *traffic.ROUTES, *files.ROUTES, *terminal.ROUTES, *static_files.routes()]
     application = Starlette(routes=context.routes, lifespan=alive,
                             middleware=[Middleware(Guard)], exception_handlers={404: not_found})
     application.state.context = context

@@ -5,6 +5,7 @@ from urllib.parse import parse_qsl
 BYTES_MAX = 256 << 10
 FIELDS_MAX = 64
 SECONDS_MAX = 30.0
+WRONG_TOKEN = "refused: the token of this form is wrong or old; load the page again"
 
 
 class BadForm(Exception):
@@ -37,7 +38,7 @@ async def read(request, session):
     except ValueError as error:
         raise BadForm("not a form") from error
     if session is not None and not session.accepts(fields.pop("token", "")):
-        raise BadForm("refused: the token of this form is wrong or old; load the page again", 403)
+        raise BadForm(WRONG_TOKEN, 403)
     if any("\0" in text for text in fields.values()):
         raise BadForm("a character that has no place in a form")
     return fields

@@ -21,6 +21,9 @@ class Guard:
         self._app = app
 
     async def __call__(self, scope, receive, send):
+        if scope["type"] == "websocket" and not _is_our_own(Headers(scope=scope)):
+            await send({"type": "websocket.close", "code": 1008})
+            return
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -30,6 +33,9 @@ class Guard:
                 headers = MutableHeaders(scope=message)
                 for name, value in _HEADERS.items():
                     headers[name] = value
+                if "style_nonce" in scope:  # a page whose scripts make styles at run time
+                    headers["content-security-policy"] = _HEADERS["content-security-policy"].replace(
+                        "style-src 'self'", f"style-src 'self' 'nonce-{scope['style_nonce']}'")
                 headers.setdefault("cache-control", "no-store")
             await send(message)
 

@@ -14,7 +14,7 @@ ROWS_A_PAGE = 50
 STATES = ("up", "returned", "suspect", "isolated", "down", "drained")
 
 
-def _state_of(node):
+def state_of(node):
     return node["order"] if node["order"] and node["state"] in ("up", "returned") else node["state"]
 
 
@@ -32,7 +32,7 @@ def _matrices(status):
 
 def _cell(source, peer, rail, link):
     if source == peer:
-        return "self", "", ""
+        return "self", "\u00b7", ""
     kind = matrix.quality(link)
     if kind in (matrix.DOWN, matrix.NONE):
         return kind, {matrix.DOWN: "down", matrix.NONE: "\u2013"}[kind], f"{source} to {peer}, rail {rail}: {kind}"
@@ -40,6 +40,19 @@ def _cell(source, peer, rail, link):
     if kind == matrix.LOSSY:
         words += f" {link['loss'] * 100:.0f} %" if link["loss"] > matrix.LOSS_BAD else f" MTU {link['path_mtu']}"
     return kind, words, f"{source} to {peer}, rail {rail}: {words}, loss {link['loss'] * 100:.1f} %, MTU {link['path_mtu']}"
+
+
+async def nodes_text(request, visit, query):
+    """The nodes of this page, as `query` chooses them."""
+    context = request.app.state.context
+    status = await context.cluster.status()
+    choice = Choice(query)
+    shown, count, pages = choice.of(status["nodes"])
+    counts = collections.Counter(state_of(node) for node in status["nodes"])
+    large = len(status["nodes"]) > CARDS_MAX
+    return context.text("nodes_part.html", visit, nodes=shown, count=count, pages=pages, choice=choice, large=large,
+                        total=len(status["nodes"]), counts=[(state, counts[state]) for state in STATES if counts[state]],
+                        state_of=state_of, chosen=visit.session.chosen)
 
 
 class Choice:
@@ -55,22 +68,14 @@ class Choice:
 
     def of(self, nodes):
         """(nodes of this page, number of all nodes, number of pages)"""
-        found = [node for node in nodes if self.text.lower() in node["name"].lower() and self.state in ("", _state_of(node))]
+        found = [node for node in nodes if self.text.lower() in node["name"].lower() and self.state in ("", state_of(node))]
         pages = max(1, -(-len(found) // ROWS_A_PAGE))
         self.number = min(self.number, pages - 1)
         return found[self.number * ROWS_A_PAGE:(self.number + 1) * ROWS_A_PAGE], len(found), pages
 
 
 async def _nodes_text(request, visit):
-    context = request.app.state.context
-    status = await context.cluster.status()
-    choice = Choice(request.query_params)
-    shown, count, pages = choice.of(status["nodes"])
-    counts = collections.Counter(_state_of(node) for node in status["nodes"])
-    large = len(status["nodes"]) > CARDS_MAX
-    return context.text("nodes_part.html", visit, nodes=shown, count=count, pages=pages, choice=choice, large=large,
-                        total=len(status["nodes"]), counts=[(state, counts[state]) for state in STATES if counts[state]],
-                        state_of=_state_of)
+    return await nodes_text(request, visit, request.query_params)
 
 
 async def _links_text(request, visit):
@@ -88,7 +93,9 @@ async def _links_text(request, visit):
 async def _events_text(request, visit):
     context = request.app.state.context
     status = await context.cluster.status()
-    return context.text("events_part.html", visit, findings=status["findings"], history=status["history"])
+    all_well = all(node["state"] in ("up", "returned") for node in status["nodes"]) and \
+        all(matrix.quality(link) in (matrix.GOOD, matrix.NONE) for link in status["links"])
+    return context.text("events_part.html", visit, findings=status["findings"], history=status["history"], all_well=all_well)
 
 
 _PARTS = {"nodes": _nodes_text, "links": _links_text, "events": _events_text}
@@ -98,7 +105,8 @@ async def show(request, visit):
     context = request.app.state.context
     texts = {name: Markup(parts.first(await make(request, visit))) for name, make in _PARTS.items()}
     status = await context.cluster.status()
-    return context.page("overview.html", visit, seen_from=status["cluster"]["seen_from"], choice=Choice(request.query_params),
+    choice_bar = Markup(context.text("choice_part.html", visit, chosen=visit.session.chosen, swap=False))
+    return context.page("overview.html", visit, choice_bar=choice_bar, seen_from=status["cluster"]["seen_from"], choice=Choice(request.query_params),
                         states=STATES, large=len(status["nodes"]) > CARDS_MAX, **texts)
 
 

@@ -21,14 +21,18 @@ def of_links(links):
 
 
 def of_node(links, name, rail):
-    """The quality of a node's connection to a rail: down only if no link over it is up."""
-    qualities = [quality(link) for link in links if link["rail"] == rail and name in (link["from"], link["peer"])]
-    qualities = [found for found in qualities if found != NONE]
-    if not qualities:
+    """The quality of a node's cable to a rail: bad only if it is bad to most peers. The cut cable of one node spoils a link of each
+    other node, whose own cable is well."""
+    peers = {}
+    for link in links:
+        if link["rail"] == rail and name in (link["from"], link["peer"]) and quality(link) != NONE:
+            peers.setdefault(link["peer"] if link["from"] == name else link["from"], set()).add(quality(link))
+    bad = [kinds for kinds in peers.values() if kinds != {GOOD}]
+    if not peers:
         return NONE
-    if all(found == DOWN for found in qualities):
-        return DOWN
-    return GOOD if all(found == GOOD for found in qualities) else LOSSY
+    if 2 * len(bad) <= len(peers):
+        return GOOD
+    return DOWN if 2 * bad.count({DOWN}) > len(peers) else LOSSY
 
 
 def duration(seconds):

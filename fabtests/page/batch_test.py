@@ -1,6 +1,6 @@
-"""Jobs of the page through Slurm, on three virtual nodes: MPI over the provider, a script, cancel, drain.
+"""Jobs of the page through Slurm or Grid Engine, on three virtual nodes: MPI over the provider, a script, a machine, cancel, drain.
 
-    slurm_test.py --provider DIRECTORY --program FILE
+    batch_test.py --queue slurm|gridengine --provider DIRECTORY --program FILE
 """
 import argparse
 import html
@@ -17,14 +17,14 @@ if not doubles.with_packages("starlette", "uvicorn", "jinja2", "pam", "psutil"):
 
 import nodes_with_page  # noqa: E402
 
-OPTIONS = argparse.Namespace(provider="", program="")
-FORM = {"name": "of slurm", "nodes": "2", "ranks": "4", "minutes": "5", "program": "", "arguments": "", "script": "", "environment": ""}
+OPTIONS = argparse.Namespace(queue="", provider="", program="")
+FORM = {"name": "2 of a queue", "nodes": "2", "ranks": "4", "minutes": "5", "program": "", "arguments": "", "script": "", "environment": ""}
 
 
-class Slurm(unittest.TestCase):
+class Batch(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.nodes = nodes_with_page.Nodes(3, OPTIONS.provider, OPTIONS.program, "--slurm")
+        cls.nodes = nodes_with_page.Nodes(3, OPTIONS.provider, OPTIONS.program, f"--{OPTIONS.queue}")
         cls.addClassCleanup(cls.nodes.close)
 
     def browser(self, user):
@@ -68,8 +68,9 @@ class Slurm(unittest.TestCase):
         sam = self.browser("submit")
         state, text, _ = self.run_to_end(sam, nodes="1", ranks="1", program="/bin/echo", arguments="'; touch x' $(id)")
         self.assertEqual((state, text), ("ended", "; touch x $(id)\n"))
-        state, text, _ = self.run_to_end(sam, nodes="1", ranks="1", script="#!/bin/sh\r\nid -un; echo $FI_PROVIDER; exit 3\r\n")
+        state, text, job = self.run_to_end(sam, nodes="1", ranks="1", script="#!/bin/sh\r\nid -un; echo $FI_PROVIDER; exit 3\r\n")
         self.assertEqual((state, text), ("failed", "submit\ncluster\n"))
+        self.assertIn('<dd id="status">3</dd>', sam.get(job).text)
 
     def test_cancel_and_drain(self):
         sam, ole = self.browser("submit"), self.browser("operate")
@@ -78,20 +79,38 @@ class Slurm(unittest.TestCase):
         self.assertEqual(sam.post(job + "/cancel", {}).status, 303)
         self.until(lambda: self.state(sam, job) == "cancelled", "the end of the job")
         self.assertEqual(ole.post("/node/node3/order", {"order": "drain", "reason": "new disk"}).status, 303)
-        self.until(lambda: "drain" in self.sinfo("node3"), "Slurm drains it, too")
+        self.until(lambda: self.is_drained("node3"), "the queue drains it, too")
         self.assertEqual(ole.post("/node/node3/order", {"order": "resume"}).status, 303)
-        self.until(lambda: "idle" in self.sinfo("node3"), "Slurm takes it back")
+        self.until(lambda: not self.is_drained("node3"), "the queue takes it back")
 
-    def sinfo(self, node):
-        return self.nodes.cluster.run(1, "sinfo", "--noheader", f"--nodes={node}", "--format=%T")
+    def is_drained(self, node):
+        if OPTIONS.queue == "slurm":
+            return "drain" in self.nodes.cluster.run(1, "sinfo", "--noheader", f"--nodes={node}", "--format=%T")
+        said = self.nodes.cluster.run(1, "qstat", "-f", "-q", f"all.q@{node}")
+        line = next(line.split() for line in said.splitlines() if line.startswith(f"all.q@{node}"))
+        return "d" in "".join(line[5:])  # the states follow the architecture
+
+    def test_a_job_on_a_machine_and_what_is_known_of_it(self):
+        sam = self.browser("submit")
+        for node in ("node3", "node2"):
+            self.assertEqual(sam.post("/choose", {"node": node}).status, 303)
+        self.assertEqual(sam.post("/machines/save", {"name": "lab"}).status, 303)
+        state, text, job = self.run_to_end(sam, ranks="2", machine="lab", program="/bin/hostname")
+        self.assertEqual((state, sorted(text.split())), ("ended", ["node2", "node3"]))
+        page = sam.get(job).text
+        self.assertIn('<code id="command">/bin/hostname ', page)
+        self.assertIn('<dd id="status">0</dd>', page)
+        self.until(lambda: "2 of a queue" in html.unescape(sam.get("/accounts").text).replace("j_2_of_a_queue", "2 of a queue"), "the account of the job")
+        self.assertEqual(sam.post("/machines/remove", {"name": "lab"}).status, 303)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--queue", choices=("slurm", "gridengine"), required=True)
     parser.add_argument("--provider", required=True)
     parser.add_argument("--program", required=True)
     _, rest = parser.parse_known_args(namespace=OPTIONS)
-    nodes_with_page.require("slurmctld", "slurmd", "munged")
+    nodes_with_page.require(*{"slurm": ("slurmctld", "slurmd", "munged"), "gridengine": ("sge_qmaster", "sge_execd", "qsub")}[OPTIONS.queue])
     unittest.main(argv=[sys.argv[0], *rest])
 
 
