@@ -65,8 +65,9 @@ def paragraph(text, option):
 def default_number(text, option):
     """The default of an option in a help, if it begins with a digit."""
     for part in re.split(r"^ {2}(?=-)", text, flags=re.MULTILINE)[1:]:
-        found = re.search(r"\(default: (\d[\w.]*)[,)]", " ".join(part.split()))
-        if found and option in listed("  " + part.partition("\n")[0]):
+        first = part.partition("\n")[0]
+        found = re.search(r"\(default: (\d[\w.]*)[,)]", " ".join(part.split())) or re.search(r"=(\d[\w.]*)$", first)
+        if found and option in listed("  " + first):
             return found.group(1)
     return None
 
