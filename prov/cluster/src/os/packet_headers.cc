@@ -166,8 +166,6 @@ namespace {
 using HardwareAddress = std::array<std::byte, 6>;
 using Frame = std::vector<std::byte>;
 
-constexpr HardwareAddress kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
-                                    std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
 constexpr unsigned kArp = 0x0806;
 constexpr unsigned kArpRequest = 1;
 constexpr std::byte kIcmp{58};

@@ -21,6 +21,10 @@
 
 namespace cluster::os {
 
+/// The hardware address to which an Ethernet delivers a frame to all of its hosts.
+inline constexpr std::array<std::byte, 6> kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
+                                                    std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
+
 inline constexpr std::size_t kEthernetBytes = 14;
 inline constexpr std::size_t kUdpBytes = 8;
 inline constexpr std::size_t kHeadersMax = kEthernetBytes + 40 + kUdpBytes;

@@ -10,6 +10,8 @@
 #include "base/end_of_memory.h"
 #include "os/descriptor.h"
 #include "os/interface_watch.h"
+#include "os/neighbour_table.h"
+#include "os/packet_headers.h"
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
 #include "os/ring_group.h"
@@ -38,6 +40,7 @@ class PacketLink final : public link::Link {
         own_(std::move(own)),
         counters_(environment.counters),
         log_(environment.log),
+        neighbours_(port_->name().family(), environment.log),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
 
@@ -74,6 +77,7 @@ class PacketLink final : public link::Link {
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   std::size_t send_through_socket(std::span<const link::OutFrame> frames);
+  std::size_t send_to_all_hosts(std::span<const link::OutFrame> frames);
   std::size_t receive_rings(std::span<link::InFrame> frames);
   std::size_t receive_rings_and_socket(std::span<link::InFrame> frames);
   bool socket_is_due();
@@ -92,6 +96,7 @@ class PacketLink final : public link::Link {
   Log& log_;
   /// Null as long as every frame could leave as a raw frame: its buffers have 20 KB.
   std::unique_ptr<UdpSender> socket_sender_;
+  NeighbourWarning neighbours_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
   /// Number of the next receive_burst() calls that also poll the socket.
@@ -127,7 +132,30 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
       !enough_memory_for([&] { socket_sender_ = std::make_unique<UdpSender>(port_, counters_); })) {
     return 0;
   }
-  return socket_sender_->send(frames);
+  const std::size_t sent = socket_sender_->send(frames);
+  if (sent == frames.size() || !socket_sender_->take_no_buffer()) return sent;
+  return sent + send_to_all_hosts(frames.subspan(sent));
+}
+
+/// Called if the kernel refuses the frames, because its neighbour table or the queue of the interface is full.
+/// The first frames to a peer need no neighbour table if all hosts of the network get them: only the peer takes
+/// them, and its answer tells this link its hardware address.
+std::size_t PacketLink::send_to_all_hosts(std::span<const link::OutFrame> frames) {
+  std::size_t sent = 0;
+  for (link::OutFrame frame : frames) {
+    if (own(frame.path->to)) break;
+    link::Path path = link::ip_path(*frame.path);
+    path.mac = kAllHosts;
+    path.mac_known = true;
+    frame.path = &path;
+    if (sender_->send({&frame, 1}) == 0) break;
+    ++sent;
+  }
+  if (sent != 0) {
+    socket_sender_->forget_refused();
+    neighbours_.on_no_buffer();
+  }
+  return sent;
 }
 
 void PacketLink::renew() {

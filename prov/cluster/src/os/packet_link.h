@@ -14,7 +14,9 @@
 // kPollsPerSocketPoll calls of receive_burst(). After the socket has received a frame, the link polls it in
 // each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
 // not know the hardware address of the destination. In this case the kernel finds the route and the address.
-// The link learns the hardware address from the answer.
+// The link learns the hardware address from the answer. If the kernel refuses to send, because its neighbour
+// table is full, the link sends the frame to all hosts of the network. The ring accepts no such frame, so the
+// UDP socket of the destination receives it.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress

@@ -134,9 +134,12 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
 }
 
 FilterProgram all_but_interface(int index) {
-  Conditions conditions;
-  conditions.load(BPF_W, ancillary(SKF_AD_IFINDEX)).must_not_be(static_cast<std::uint32_t>(index));
-  return conditions.finish();
+  return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_PKTTYPE)),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_BROADCAST, 2, 0),
+          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_IFINDEX)),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(index), 1, 0),
+          BPF_STMT(BPF_RET | BPF_K, kWhole),
+          BPF_STMT(BPF_RET | BPF_K, 0)};
 }
 
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {

@@ -29,7 +29,7 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
 /// Returns a program for a UDP socket. It accepts all packets except those that arrived on the interface
-/// `index`.
+/// `index` for this host alone, because the ring accepts only these.
 FilterProgram all_but_interface(int index);
 
 /// The sockets of a reuseport group, numbered in the order in which they were bound.

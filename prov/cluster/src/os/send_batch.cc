@@ -126,6 +126,7 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeate
   switch (error) {
     case EINTR: return Verdict::repeat;
     case ENOBUFS:
+      no_buffer_ = true;
       if (doubtful_ && frames == 1) restore_offload(counters);
       if (refused_for_good(message)) break;
       if (!offload_is_futile(frames)) return Verdict::stop;

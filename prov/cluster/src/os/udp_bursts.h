@@ -108,6 +108,9 @@ class UdpSender {
 
   /// Does what Link::send_burst() does.
   std::size_t send(std::span<const link::OutFrame> frames);
+  /// See SendBatch.
+  bool take_no_buffer() { return batch_.take_no_buffer(); }
+  void forget_refused() { batch_.forget_refused(); }
 
  private:
   struct Slot {

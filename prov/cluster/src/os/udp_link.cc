@@ -7,6 +7,7 @@
 
 #include "os/descriptor.h"
 #include "os/interface_watch.h"
+#include "os/neighbour_table.h"
 #include "os/packet_headers.h"
 #include "os/udp_bursts.h"
 
@@ -29,6 +30,7 @@ class UdpLink final : public link::Link {
         frame_max_opened_(frame_max_within(mtu, port_->name().family())),
         frame_max_(frame_max_opened_),
         sender_(port_, environment.counters),
+        neighbours_(port_->name().family(), environment.log),
         aside_(port_, environment),
         receiver_(port_, port_->socket(), kReceiveBuffers, UdpReceiver::Timestamps::yes, environment) {}
 
@@ -37,7 +39,9 @@ class UdpLink final : public link::Link {
   bool has_carrier() const override { return interface_.has_carrier(); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override {
     interface_.ask_for_doubtful(frames);
-    return sender_.send(frames);
+    const std::size_t sent = sender_.send(frames);
+    if (sent < frames.size() && sender_.take_no_buffer()) neighbours_.on_no_buffer();
+    return sent;
   }
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     if (interface_.changed()) [[unlikely]]
@@ -66,6 +70,7 @@ class UdpLink final : public link::Link {
   std::size_t frame_max_opened_;
   std::size_t frame_max_;
   UdpSender sender_;
+  NeighbourWarning neighbours_;
   AsideReceiver aside_;
   UdpReceiver receiver_;
 };

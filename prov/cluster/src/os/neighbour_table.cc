@@ -1,0 +1,43 @@
+#include "os/neighbour_table.h"
+
+#include <linux/neighbour.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <bit>
+#include <cstring>
+
+#include "os/netlink.h"
+
+namespace cluster::os {
+
+std::uint64_t neighbour_overflows(SocketAddress::Family family) {
+  const int wanted = family == SocketAddress::Family::v6 ? AF_INET6 : AF_INET;
+  Request<ndtmsg> request(RTM_GETNEIGHTBL, NLM_F_DUMP);
+  request.body.ndtm_family = static_cast<std::uint8_t>(wanted);
+  std::uint64_t overflows = 0;
+  ask(netlink_socket(NETLINK_ROUTE), request, [&](ConstBytes message) {
+    if (head_of<ndtmsg>(message).ndtm_family != wanted) return;
+    each_attribute_behind<ndtmsg>(message, [&](unsigned type, ConstBytes value) {
+      ndt_stats stats{};
+      if (type != NDTA_STATS || value.size() < sizeof stats) return;
+      std::memcpy(&stats, value.data(), sizeof stats);
+      overflows = stats.ndts_table_fulls;
+    });
+  });
+  return overflows;
+}
+
+/// To ask the kernel costs more than to send a frame, so this function asks after 1, 2, 4, ... refusals.
+void NeighbourWarning::on_no_buffer() {
+  static std::atomic<bool> told = false;
+  if (!std::has_single_bit(++refusals_) || told.load(std::memory_order_relaxed)) return;
+  if (neighbour_overflows(family_) == 0 || told.exchange(true)) return;
+  const char* const version = family_ == SocketAddress::Family::v6 ? "ipv6" : "ipv4";
+  log_.warn(
+      "the kernel's table of hardware addresses is full, so first contact takes longer: raise "
+      "net.%s.neigh.default.gc_thresh3 above the number of hosts in the network (sysctl)",
+      version);
+}
+
+}  // namespace cluster::os
