@@ -216,7 +216,8 @@ class Page(unittest.TestCase):
         self.browser.type("id -un", Keys.ENTER)
         self.browser.until(20, lambda: "submit" in self.browser.text(".xterm-rows").split("id -un")[-1], "the user of the shell")
         self.browser.type(f"cluster-run {self.nodes.program} 2 10", Keys.ENTER)
-        self.browser.until(60, lambda: "done: 2 ranks, from node2" in self.browser.text(".xterm-rows"), "a program on the nodes of the machine")
+        self.browser.until(60, lambda: self.browser.text(".xterm-rows").split("done: 2 ranks, from node2")[1:2] and "$" in self.browser.text(
+            ".xterm-rows").split("done: 2 ranks, from node2")[1], "a program on the nodes of the machine")
         self.picture("terminal")
         self.assertEqual(self.browser.violations(), [])
         self.browser.type(Keys.F6)
