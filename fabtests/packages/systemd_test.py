@@ -29,7 +29,7 @@ ExecStopPost=/bin/systemctl --force --force poweroff
 """
 # Runs inside, as root, and prints what the test looks at.
 INSIDE = r"""
-import http.client, json, os, re, ssl, subprocess, sys, tempfile, time
+import asyncio, http.client, json, os, pwd, re, ssl, subprocess, sys, tempfile, time, websockets
 from urllib.parse import urlencode
 sys.path.insert(0, "/opt/cluster/util")
 from clusterd_lib import query
@@ -122,6 +122,36 @@ found["running"] = page.until(job, "running")
 page.ask("POST", job + "/cancel", {})
 found["cancelled"] = page.until(job, "cancelled")
 found["left by a cancelled job"] = alive()
+page.ask("POST", "/choose", {"node": "n1"})
+page.ask("POST", "/machines/save", {"name": "lab"})
+page.ask("POST", "/files/edit", {"path": "", "name": "note", "text": "a $HOME b"})
+for name, path in (("machine", ".config/cluster/machines.json"), ("file", "note")):
+    path = os.path.join(os.path.expanduser("~sam"), path)
+    found[name] = [open(path).read().split(), pwd.getpwuid(os.stat(path).st_uid).pw_name] if os.path.exists(path) else None
+
+async def talk():
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    async with websockets.connect("wss://127.0.0.1:8443/terminal/socket", ssl=context, origin="https://127.0.0.1:8443",
+                                  extra_headers={"cookie": page.cookie}) as terminal:
+        await terminal.send(json.dumps({"token": page.token, "machine": "lab", "rows": 24, "columns": 80}))
+        await terminal.send(b"env -i setsid sleep 1555 & grep NoNewPrivs /proc/self/status; echo $CLUSTER_MACHINE-$(id -un).\n")
+        said = ""
+        while "lab-sam." not in said:
+            piece = await asyncio.wait_for(terminal.recv(), 30)
+            said += piece if isinstance(piece, str) else piece.decode()
+        for _ in range(100):
+            if alive():
+                break
+            await asyncio.sleep(0.1)
+        return said, alive()
+
+found["terminal"], found["left in a terminal"] = asyncio.run(talk())
+for _ in range(100):
+    if "terminal closed" in sh("journalctl -o cat -u cluster-page -g ^audit:"):
+        break
+    time.sleep(0.1)
+found["left by a terminal"] = alive()
 found["audit"] = [json.loads(line.partition("audit: ")[2])["event"] for line in sh("journalctl -o cat -u cluster-page -g ^audit:").splitlines()]
 print(json.dumps(found))
 """
@@ -201,8 +231,16 @@ class Booted(unittest.TestCase):
         self.assertEqual((self.found["public"], self.found["left by a job"]), (True, 0))
         self.assertEqual([self.found[name] for name in ("running", "cancelled", "left by a cancelled job")], ["running", "cancelled", 0])
 
+    def test_machines_and_files_are_those_of_the_user(self):
+        self.assertEqual(self.found["machine"], [["{", '"lab":', "[", '"n1"', "]", "}"], "sam"])
+        self.assertEqual(self.found["file"], [["a", "$HOME", "b"], "sam"])
+
+    def test_a_terminal_runs_without_restrictions_and_ends_whole(self):
+        self.assertRegex(self.found["terminal"], r"NoNewPrivs:\s+0")
+        self.assertEqual((self.found["left in a terminal"], self.found["left by a terminal"]), (1, 0))
+
     def test_the_journal_has_the_audit_log(self):
-        for event in ("login refused", "login", "job submitted", "job started", "job over", "job cancelled"):
+        for event in ("login refused", "login", "job submitted", "job started", "job over", "job cancelled", "file written", "terminal opened", "terminal closed"):
             self.assertIn(event, self.found["audit"])
 
 
@@ -215,7 +253,7 @@ if __name__ == "__main__":
     with open("/etc/os-release", encoding="utf-8") as release:
         if "ID=debian" not in release.read():
             skip("the PAM file is that of Debian")
-    if subprocess.run(["/usr/bin/python3", "-c", "import starlette, uvicorn, jinja2, pam, psutil, prometheus_client"],
+    if subprocess.run(["/usr/bin/python3", "-c", "import starlette, uvicorn, jinja2, pam, psutil, prometheus_client, websockets"],
                       capture_output=True, check=False).returncode:
         skip("Python packages are missing (util/setup --for page)")
     unittest.main()

@@ -20,7 +20,7 @@ window.clusterPlot = (function () {
     const box = document.getElementById(id);
     const axis = { stroke: colour("soft"), grid: { stroke: colour("line"), width: 1 }, ticks: { stroke: colour("line") } };
     const made = new window.uPlot({
-      width: Math.max(200, box.clientWidth), height: 180, legend: { live: true }, cursor: { y: false },
+      width: Math.max(200, box.clientWidth), height: 180, padding: [10, 32, 0, 0], legend: { live: true }, cursor: { y: false },
       scales: { y: { range: range } }, hooks: hooks || {},
       axes: [Object.assign({ space: 90, values: function (_, ticks) { return ticks.map(clock); } }, axis), Object.assign({ size: 74, values: function (_, ticks) { return ticks.map(show); } }, axis)],
       series: [{ value: "{HH}:{mm}:{ss}" }].concat(names.map(function (name, number) {

@@ -30,6 +30,8 @@
     const ends = [];
     context.save();
     context.font = 11 * scale + "px system-ui, sans-serif";
+    context.textAlign = "left";
+    context.textBaseline = "alphabetic";
     seen(made).forEach(function (part) {
       const label = part.job.number + " " + part.job.name;
       const width = context.measureText(label).width;
