@@ -1,6 +1,6 @@
 """The table of the README: a table in Markdown for each place, the best peer and the bare limit beside our figures."""
 from . import limits
-from .machine import in_words
+from .machine import class_of, in_words
 from .rows import LEVELS, Row, cell_text, rows, transport_text
 from .samples import is_ours
 from .table import warnings
@@ -56,7 +56,8 @@ def _table(results, place):
 def render(report):
     """The document: revision, machine, kernel and date, then the tables and how to read them."""
     settings, results = report["settings"], report["results"]
-    lines = [f"Measured by `cluster-perf{_option(settings['mode'])}` on {in_words(report['machine'])}."]
+    lines = [f"Measured by `cluster-perf{_option(settings['mode'])}` on {in_words(report['machine'])}; a machine "
+             f"{class_of(report['cache_line_ns']['nearest'])}."]
     for place in _HEADS:
         lines += _table(results, place)
     lines += ["", f"Medians over up to {settings['repetitions']} runs of {settings['milliseconds']:g} ms each, in one phase of the "
