@@ -256,6 +256,21 @@ class Phases(unittest.TestCase):
         self.assertIn("| MPI, latency 8 B | 0.40 us far | vader 0.20 us | 0.50~ | - |", text)
         self.assertEqual(overview.Line("inside a node", "MPI, latency 8 B", "", "", "0.50~").ratio(), 0.5)
 
+    def test_the_markdown_has_the_runs_apart_in_a_table_of_their_own(self):
+        machine = {"virtual": False, "processors": 2, "processor": "P", "memory_gb": 1, "kernel": "6.1", "libfabric": "", "ucx": "",
+                   "open_mpi": "", "date": "", "revision": ""}
+        def text():
+            return markdown.render(report.make(machine, {"mode": "full", "repetitions": 1, "milliseconds": 60}, self.collected))
+
+        self.add("inside", "cluster", sample(0.4, "us", self.NEAR), sample(0.9, "us", self.FAR))
+        self.add("inside", "vader", sample(0.2, "us", self.NEAR))
+        self.assertNotIn("processors apart", text(), "no peer was measured so")
+        self.add("inside", "vader", sample(0.6, "us", self.FAR))
+        self.assertIn("| inside a node, processors apart | cluster | best peer | times as good | bare limit |\n|---|---:|---:|---:|---:|\n"
+                      "| MPI, latency 8 B | 0.90 us | vader 0.60 us | 0.67 | - |\n", text())
+        self.assertIn("| MPI, latency 8 B | 0.40 us | vader 0.20 us | 0.50 | - |\n", text())
+        self.assertIn("a machine whose processors share a cache (50 ns for a cache line).", text())
+
     def test_what_was_measured_with_something_beside_it_is_not_passed_over(self):
         common = {"place": "between", "level": "fabric", "measure": "latency", "bytes": 8, "window": 1, "wait": "spin", "unit": "us",
                   "smallest": 10.0, "largest": 10.0}
