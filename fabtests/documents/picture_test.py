@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The picture of the README shows the figures of docs/perf/newest.md. So do its words, which also name revision and class of machine;
 the figures of broadcasts are those of docs/perf/README.md."""
+import json
 import os
 import re
 import sys
@@ -8,7 +9,7 @@ import unittest
 
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(TOP, "util"))
-from cluster_perf_lib import overview  # noqa: E402
+from cluster_perf_lib import overview, papers  # noqa: E402
 
 CURE = "python3 util/cluster_perf_lib/overview.py prov/cluster/docs/perf/newest.md docs/pictures/figures.svg"
 
@@ -62,6 +63,16 @@ class Picture(unittest.TestCase):
         self.assertIn("twelve times that of the fastest alternative", said())
         times = re.search(r"^\| rate 8 B x 64 \| .* \| ([\d.]+) \| [^|]* \|$", between(), re.MULTILINE).group(1)
         self.assertEqual(round(float(times)), 12)
+
+
+class Papers(unittest.TestCase):
+    def test_the_page_is_what_cluster_perf_makes_of_the_newest_full_run(self):
+        cure = "util/cluster-perf --from prov/cluster/docs/perf/report.json --papers docs/papers.md"
+        report = json.loads(text_of("prov", "cluster", "docs", "perf", "report.json"))
+        self.assertEqual(text_of("docs", "papers.md"), papers.render(report) + "\n", cure)
+        del report["results"][::2]
+        with self.assertRaisesRegex(ValueError, "incomplete"):
+            papers.render(report)
 
 
 if __name__ == "__main__":
