@@ -71,6 +71,12 @@ class Recipes(unittest.TestCase):
                     here = re.sub(r"^lib/(?!systemd)", library + "/", path)
                     self.assertTrue(glob.glob(os.path.join(prefix, here)), f"{recipe.name}: {path}")
 
+    def test_other_projects_are_told_our_number(self):
+        magic = re.search(r"kMagic = (0x[0-9A-F]+);", recipes.text("prov", "cluster", "src", "wire", "frame.h")).group(1)
+        asked = recipes.text("docs", "upstream.md")
+        self.assertIn(f"(int) (FI_PROV_SPECIFIC | {magic}),", asked)
+        self.assertIn(f"{0x80000000 | int(magic, 16):#010X}".replace("X", "x"), asked)
+
     def test_the_archive_has_the_tree(self):
         if shutil.which("git") is None or not os.path.exists(os.path.join(recipes.TOP, ".git")):
             self.skipTest("no clone")
