@@ -12,6 +12,9 @@ TOP = os.path.realpath(os.path.join(os.path.dirname(os.path.realpath(__file__)),
 ELSEWHERE = ("util/demo", "util/check", "util/long")
 # Lines that build, install or measure: only the long form runs them.
 LONG = ("util/setup ", "cmake ", "util/package", "apt install ./", "util/cluster-perf ")
+# Commands that the text mentions are run by readme_words_test.py, by packages.readme, or for a reason by neither.
+SAID = ("util/", "fabtests/", "man -l ", "fi_", "setcap ", "ssh ", "apt ")
+NEEDS_MORE = {"ssh -L 8443:127.0.0.1:8443 HOST": "a second machine", "fabtests/mpi/collective_times.py": "half an hour; its figures are in docs/perf"}
 FIVE_LINES, BROWSER, USE, TOOLS = "Five lines for each MPI", "The cluster in a browser", "How to use it", "The tools"
 LIBRARIES = {"openmpi4": "Open MPI 4", "openmpi5": "Open MPI 5", "mpich": "MPICH", "intel": "Intel MPI"}
 _COLLECTIVES = "Its broadcasts"  # with MPICH, as the line is written
@@ -81,6 +84,11 @@ def spoken_of_in(heading, start):
     return [code for code in re.findall(r"`([^`\n]+)`", re.sub(r"^    .*$", "", section, flags=re.MULTILINE)) if code.startswith(start)]
 
 
+def said():
+    """The commands that the text mentions."""
+    return [code for code in dict.fromkeys(spoken_of()) if code.startswith(SAID)]
+
+
 def is_long(command):
     return command.startswith(LONG)
 
@@ -122,6 +130,32 @@ def of_installation():
 def of_browser():
     """The line, and those which the text below it proposes."""
     return [*blocks_of(BROWSER)[0].commands(), *spoken_of_in(BROWSER, "util/vcluster ")]
+
+
+def of_manuals():
+    """Shows every page that the text names, where nothing to show it with was there."""
+    return ["apt install man-db", "export MANPAGER=cat MANWIDTH=100", *(code for code in said() if code.startswith("man -l "))]
+
+
+def of_site():
+    return ["util/setup --for docs", "util/site"]
+
+
+def of_picture():
+    """The run that the picture is made of, once instead of nine times, and the picture."""
+    return ["util/setup --for perf", "util/cluster-perf --readme --repetitions 1 --markdown build/figures.md",
+            "python3 util/cluster_perf_lib/overview.py build/figures.md build/figures.svg", "grep -c '<text' build/figures.svg"]
+
+
+def of_slurm():
+    return [of_browser()[0].partition("#")[0] + "--slurm", "util/vcluster down"]
+
+
+def run_elsewhere():
+    """Commands of the text that packages.readme and the tests of ELSEWHERE run."""
+    blocks_too = [part.strip() for block in blocks() for command in block.commands() for part in command.partition("  #")[0].split("&&")]
+    return {*of_manuals(), *of_site(), *of_browser(), "util/cluster-perf --readme", "util/setup", *ELSEWHERE, *blocks_too,
+            *(command.partition(" ")[0] for command in blocks_too if command.startswith(("util/", "fi_")))}
 
 
 def _quoted(lines):

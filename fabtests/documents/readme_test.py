@@ -19,6 +19,7 @@ from pathlib import Path
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import pypi_wheels  # noqa: E402
 import readme  # noqa: E402
+import readme_words_test  # noqa: E402
 import virtual_nodes  # noqa: E402
 
 SECONDS_MAX = 280
@@ -44,6 +45,11 @@ class Text(unittest.TestCase):
         self.assertEqual(set(readme.blocks_of(readme.FIVE_LINES)[0].commands()) - run, set(), "run for no library")
         for command in readme.blocks_of("Two commands")[0].commands():
             self.assertTrue(command.startswith(readme.ELSEWHERE), command)
+
+    def test_every_command_in_the_text_is_run(self):
+        known = {*readme_words_test.COMMANDS, *readme.run_elsewhere(), *readme.NEEDS_MORE}
+        self.assertEqual([code for code in readme.said() if code not in known], [],
+                         "run them in readme_words_test.py, or in fabtests/packages/readme_test.py if it takes long")
 
     def test_what_it_names_is_there(self):
         named = {word for code in readme.spoken_of() for word in re.findall(r"(?<![\w/])(?:util|man|fabtests|examples|prov|docs)/[\w./-]*\w", code)}

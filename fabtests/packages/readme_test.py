@@ -30,6 +30,10 @@ CASES = {**{name: (readme.of_mpi(name), [PASSED, USED]) for name in ("openmpi4",
          "pingpong": (readme.of_pingpong(), ["provider: cluster", "(?m)^1m ", USED]),
          "browser": (readme.of_browser(), ["log in as "]),
          "tools": (readme.of_tools(), ["(?m)^PASS mpi_check: .* 8 ranks", r"inet 10\.", "Between nodes, libfabric and UCX"]),
+         "manuals": (readme.of_manuals(), [r"FI_CLUSTER\(7\)", r"CLUSTER-KEY\(1\)"]),
+         "site": (readme.of_site(), []),
+         "picture": (readme.of_picture(), [r"(?m)^[1-9]\d+$"]),
+         "slurm": (readme.of_slurm(), ["log in as "]),
          "installation": ([*readme.of_installation(), "unset FI_PROVIDER_PATH; fi_info -p cluster"], ["provider: cluster"])}
 
 

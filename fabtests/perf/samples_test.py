@@ -256,6 +256,21 @@ class Phases(unittest.TestCase):
         self.assertIn("| MPI, latency 8 B | 0.40 us far | vader 0.20 us | 0.50~ | - |", text)
         self.assertEqual(overview.Line("inside a node", "MPI, latency 8 B", "", "", "0.50~").ratio(), 0.5)
 
+    def test_the_markdown_has_the_runs_apart_in_a_table_of_their_own(self):
+        machine = {"virtual": False, "processors": 2, "processor": "P", "memory_gb": 1, "kernel": "6.1", "libfabric": "", "ucx": "",
+                   "open_mpi": "", "date": "", "revision": ""}
+        def text():
+            return markdown.render(report.make(machine, {"mode": "full", "repetitions": 1, "milliseconds": 60}, self.collected))
+
+        self.add("inside", "cluster", sample(0.4, "us", self.NEAR), sample(0.9, "us", self.FAR))
+        self.add("inside", "vader", sample(0.2, "us", self.NEAR))
+        self.assertNotIn("processors apart", text(), "no peer was measured so")
+        self.add("inside", "vader", sample(0.6, "us", self.FAR))
+        self.assertIn("| inside a node, processors apart | cluster | best peer | times as good | bare limit |\n|---|---:|---:|---:|---:|\n"
+                      "| MPI, latency 8 B | 0.90 us | vader 0.60 us | 0.67 | - |\n", text())
+        self.assertIn("| MPI, latency 8 B | 0.40 us | vader 0.20 us | 0.50 | - |\n", text())
+        self.assertIn("a machine whose processors share a cache (50 ns for a cache line).", text())
+
     def test_what_was_measured_with_something_beside_it_is_not_passed_over(self):
         common = {"place": "between", "level": "fabric", "measure": "latency", "bytes": 8, "window": 1, "wait": "spin", "unit": "us",
                   "smallest": 10.0, "largest": 10.0}
@@ -264,7 +279,8 @@ class Phases(unittest.TestCase):
         self.assertIn("x 0.800~", lines[-1])
 
     def verdict(self):
-        return verdict.render(self.figures())
+        """Each sentence in one line."""
+        return " ".join(verdict.render(self.figures()).split())
 
     def test_words_say_what_won_what_lost_and_why(self):
         self.add("inside", "cluster", sample(0.4, "us", self.NEAR), sample(2e10, "B/s", self.NEAR, "bandwidth", 1 << 20, 16))
@@ -272,28 +288,30 @@ class Phases(unittest.TestCase):
         self.add("between", "cluster/packet", sample(4, "us", self.NEAR))
         self.add("between", "cluster/udp", sample(7, "us", self.NEAR))
         self.add("between", "tcp", sample(6, "us", self.NEAR))
-        for line in ("Inside a node\n  cluster wins 1 of 2 lines, loses 1\n    won: bandwidth 1 MB x 16 (x 2.00 vader)\n"
-                     "    lost: latency 8 B (x 0.50 vader): Open MPI calls its own shared memory directly",
-                     "  cluster/packet wins 1 of 1 lines, loses 0\n    won: latency 8 B (x 1.50 tcp): a raw frame passes no TCP/IP",
-                     "  cluster/udp wins 0 of 1 lines, loses 1\n    lost: latency 8 B (x 0.86 tcp): a datagram passes"):
+        for line in ("Inside a node, cluster wins bandwidth 1 MB x 16 (x 2.00 vader), because both processes share the work of a large "
+                     "copy; it loses latency 8 B (x 0.50 vader), because Open MPI calls its own shared memory directly",
+                     "Between nodes, cluster/packet wins latency 8 B (x 1.50 tcp), because a raw frame passes no TCP/IP",
+                     "Between nodes, cluster/udp loses latency 8 B (x 0.86 tcp), because a datagram passes",
+                     "This is a machine whose processors share a cache (50 ns for a cache line)."):
             self.assertIn(line, self.verdict())
+        self.assertEqual(self.verdict().count(". "), 3, "a sentence for each of ours in each place, and one about the machine")
         self.assertNotIn("share no cache", self.verdict())
 
     def test_what_scatters_more_than_it_differs_is_neither_won_nor_lost(self):
         self.add("inside", "cluster", sample(1, "us", self.NEAR), sample(1.2, "us", self.NEAR))
         self.add("inside", "vader", sample(1, "us", self.NEAR))
         self.add("inside", "tcp", sample(5, "us", self.NEAR), sample(90, "us", self.NEAR))
-        self.assertIn("wins 0 of 1 lines, loses 0\n    within the spread: latency 8 B (x 0.91 vader)", self.verdict())
+        self.assertIn("cluster neither wins nor loses latency 8 B (x 0.91 vader).", self.verdict())
 
     def test_words_for_processors_that_never_share_a_cache_and_for_mixed_phases(self):
         self.add("inside", "cluster", sample(0.4, "us", [240, 240]))
         self.add("inside", "vader", sample(0.3, "us", [110, 112]))
-        self.assertIn("lost: latency 8 B (x 0.75~ vader): Open MPI", self.verdict())
-        self.assertIn("A cache line takes 110 ns between these processors, as where they share no cache", self.verdict())
+        self.assertIn("loses latency 8 B (x 0.75~ vader), because Open MPI", self.verdict())
+        self.assertIn("This is a machine whose processors share no cache (110 ns for a cache line).", self.verdict())
 
     def test_words_where_nothing_was_there_to_compare_with(self):
         self.add("inside", "cluster", sample(0.4, "us", self.NEAR))
-        self.assertIn("cluster: no other transport was measured", self.verdict())
+        self.assertIn("cluster stands alone: no other transport was measured.", self.verdict())
 
 
 class Plans(unittest.TestCase):

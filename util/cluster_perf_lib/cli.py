@@ -7,7 +7,7 @@ import sys
 
 from cluster_lib import build, system_errors
 
-from . import choices, machine, markdown, placement, plan, report, runs, samples, schedule, table, transports
+from . import choices, machine, markdown, papers, placement, plan, report, runs, samples, schedule, table, transports
 from .errors import PerfError
 
 _SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, present wherever libfabric is
@@ -25,6 +25,7 @@ examples:
   cluster-perf --quick --keys --peers cluster,tcp what a key costs: authenticated, encrypted
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
   cluster-perf --choices send,look                why frames go between nodes as they do
+  cluster-perf --from all.json --papers page.md   tables in the form of five papers, nothing is measured
   cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
 
 Run it on a machine that does nothing else, as root (virtual nodes need it). Debian packages of peers:
@@ -68,6 +69,8 @@ def _parser():
     parser.add_argument("--json", metavar="FILE", help="write all figures for programs")
     parser.add_argument("--markdown", metavar="FILE",
                         help="write a table in Markdown that names revision, machine, kernel and date")
+    parser.add_argument("--papers", metavar="FILE",
+                        help="write a page in Markdown with tables in the form of the papers that the provider stands on; needs a full run")
     parser.add_argument("--plots", metavar="DIRECTORY", help="results to keep: pictures (SVG and PNG; needs python3-matplotlib), the table, and the "
                              "figures without the single samples")
     parser.add_argument("--peers", type=_words, metavar="LIST",
@@ -121,6 +124,8 @@ def _check(options):
     for name in ("agents", "keys"):
         if getattr(options, name) and options.choices is not None:
             raise PerfError(f"--{name} measures the provider, --choices does not: leave out one of them")
+    if options.papers and (options.choices is not None or _mode(options) != "full" or options.peers or options.measures):
+        raise PerfError("--papers needs a full run: leave out what makes it shorter")
     if options.choices is not None and options.markdown:
         raise PerfError("--choices prints Markdown as it is: leave out --markdown")
     for place in options.places:
@@ -241,6 +246,15 @@ def _write_markdown(figures, path):
         file.write(markdown.render(figures) + "\n")
 
 
+def _write_papers(figures, path):
+    try:
+        page = papers.render(figures)
+    except ValueError as error:
+        raise PerfError(f"--papers: {error}") from error
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(page + "\n")
+
+
 def _show(options):
     figures = _read(options.source) if options.source else _measure(options)
     _say("\n" + _text(figures))
@@ -248,6 +262,8 @@ def _show(options):
         report.write(figures, options.json)
     if options.markdown:
         _write_markdown(figures, options.markdown)
+    if options.papers:
+        _write_papers(figures, options.papers)
     faults = [] if options.source else report.faults(figures)
     for fault in faults:
         print(f"cluster-perf: the report is not sound: {fault}", file=sys.stderr)

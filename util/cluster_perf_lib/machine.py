@@ -8,6 +8,16 @@ import subprocess
 
 from cluster_lib import build
 
+SHARED_CACHE_NS = 60  # a cache line takes 20 to 40 ns between processors that share a cache, 100 to 120 between others
+CLASS_NEAR, CLASS_FAR = "whose processors share a cache", "whose processors share no cache"
+
+
+def class_of(nearest):
+    """The class of a machine, by the shortest time that a cache line took between its two processors."""
+    if not nearest:
+        return "of which nobody knows whether its processors share a cache"
+    return f"{CLASS_NEAR if nearest <= SHARED_CACHE_NS else CLASS_FAR} ({nearest:.0f} ns for a cache line)"
+
 
 def _first(command, pattern):
     if shutil.which(command[0]) is None:

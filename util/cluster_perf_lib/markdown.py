@@ -1,6 +1,6 @@
 """The table of the README: a table in Markdown for each place, the best peer and the bare limit beside our figures."""
 from . import limits
-from .machine import in_words
+from .machine import class_of, in_words
 from .rows import LEVELS, Row, cell_text, rows, transport_text
 from .samples import is_ours
 from .table import warnings
@@ -43,12 +43,24 @@ def _line(row, columns, results):
     return "| " + " | ".join(cells) + " |"
 
 
-def _table(results, place):
+def _apart(results):
+    """The figures of the runs during which the processors were far from each other, where a transport of ours and a peer have such."""
+    far = [{**result, **result["far"], "phase": "unknown"} for result in results if "far" in result]
+    far = [{name: value for name, value in result.items() if name != "far" and not name.startswith("cpu_")} for result in far]
+    subjects = {kind: {_subject(result) for result in far if is_ours(result["transport"]) == kind} for kind in (True, False)}
+    return [result for result in far if _subject(result) in subjects[True] & subjects[False]]
+
+
+def _subject(result):
+    return tuple(result[name] for name in ("place", "level", "measure", "bytes", "window", "wait"))
+
+
+def _table(results, place, head=""):
     block = [row for row in _rows(results, place) if row.ours()]
     if not block:
         return []
     columns = _columns(block)
-    head = [_HEADS[place], *columns, "best peer", "times as good", "bare limit"]
+    head = [_HEADS[place] + head, *columns, "best peer", "times as good", "bare limit"]
     return ["", "| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1),
             *(_line(row, columns, results) for row in block)]
 
@@ -56,13 +68,18 @@ def _table(results, place):
 def render(report):
     """The document: revision, machine, kernel and date, then the tables and how to read them."""
     settings, results = report["settings"], report["results"]
-    lines = [f"Measured by `cluster-perf{_option(settings['mode'])}` on {in_words(report['machine'])}."]
+    lines = [f"Measured by `cluster-perf{_option(settings['mode'])}` on {in_words(report['machine'])}; a machine "
+             f"{class_of(report['cache_line_ns']['nearest'])}."]
     for place in _HEADS:
         lines += _table(results, place)
+    for place in _HEADS:
+        lines += _table(_apart(results), place, ", processors apart")
     lines += ["", f"Medians over up to {settings['repetitions']} runs of {settings['milliseconds']:g} ms each, in one phase of the "
               "processors (`far`: a cache line took more than twice the shortest time). Times as good: the best of our "
               "transports beside the best peer; `~`: in different phases, for they have none in common. Bare limit: a time is so "
               "many times what the machine takes without any transport, a rate so large a share of it."]
+    if _apart(results):
+        lines[-1] += " Processors apart: the runs during which they shared no cache, as on a machine whose processors never do."
     won = warnings(results)
     return "\n".join(lines + (["", "A peer is ahead by more than the spread:", "", *(f"- {line}" for line in won)] if won else []))
 

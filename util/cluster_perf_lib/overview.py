@@ -9,13 +9,16 @@ import re
 import sys
 from dataclasses import dataclass
 
+_BETWEEN = ("latency 64 B", "latency 4 KB", "latency 64 KB", "rate 8 B x 64", "bandwidth 64 KB x 16", "bandwidth 1 MB x 16",
+            "put latency 8 B", "put 1 MB x 16", "bandwidth 1 MB x 16, waiting asleep", "MPI, latency 64 B", "MPI, bandwidth 1 MB x 16")
+# Which lines of which column of which table. Users without CAP_NET_RAW have UDP.
 SHOWN = {
-    "inside a node": ("latency 8 B", "rate 8 B x 64", "bandwidth 1 MB x 16", "put latency 8 B, private memory",
-                      "put 1 MB x 16, private memory", "put latency 8 B, shared mapping", "put 1 MB x 16, shared mapping",
-                      "MPI, latency 8 B", "MPI, rate 8 B x 64"),
-    "between nodes": ("latency 64 B", "latency 64 KB", "rate 8 B x 64", "bandwidth 64 KB x 16", "bandwidth 1 MB x 16",
-                      "put latency 8 B", "put 1 MB x 16", "bandwidth 1 MB x 16, waiting asleep", "MPI, latency 64 B",
-                      "MPI, bandwidth 1 MB x 16")}
+    "inside a node": ("inside a node", "cluster",
+                      ("latency 8 B", "latency 4 KB", "rate 8 B x 64", "bandwidth 1 MB x 16", "put latency 8 B, private memory",
+                       "put 1 MB x 16, private memory", "put latency 8 B, shared mapping", "put 1 MB x 16, shared mapping",
+                       "MPI, latency 8 B", "MPI, rate 8 B x 64")),
+    "between nodes, raw frames": ("between nodes", "cluster/packet", _BETWEEN),
+    "between nodes, UDP": ("between nodes", "cluster/udp", _BETWEEN)}
 _BETTER, _WORSE, _EDGE = "#1e8449", "#b9770e", "#555555"
 _TICKS = {0.25: "¼", 0.5: "½", 1: "best peer", 2: "2 x", 4: "4 x", 8: "8 x", 16: "16 x"}
 _COLUMNS = {"cluster": 1.27, "best peer": 1.74, "times": 1.93}  # where each column ends, in widths of the axes
@@ -23,7 +26,7 @@ _COLUMNS = {"cluster": 1.27, "best peer": 1.74, "times": 1.93}  # where each col
 
 @dataclass
 class Line:
-    place: str
+    group: str
     name: str
     ours: str
     peer: str
@@ -33,24 +36,35 @@ class Line:
         return float(self.times.rstrip("~"))
 
 
-def _best(cells):
-    """The better of our transports: the shorter time or the higher rate. All cells of a line have the same unit."""
-    known = [cell for cell in cells if cell != "-"]
-    choose = min if known[0].split()[1].startswith("us") else max
-    return choose(known, key=lambda cell: float(cell.split()[0]))
+def _number(cell):
+    return float(re.search(r"[\d,.]+(?= )", cell).group().replace(",", ""))
+
+
+def _times(row, column):
+    """The table has the speedup of the best of ours; that of another follows from its cell and the peer's, in the same unit."""
+    less_is_better = " us" in row["best peer"] or "s/GB" in row["best peer"]
+    ours = [name for name in row if name.startswith("cluster")]
+    best = (min if less_is_better else max)(ours, key=lambda name: _number(row[name]))
+    said, mine, other = row["times as good"], _number(row[column]), _number(row["best peer"])
+    return said if column == best else f"{other / mine if less_is_better else mine / other:.2f}" + "~" * said.endswith("~")
 
 
 def lines(text):
     """Finds the lines to show in the tables of the document; raises KeyError if one is missing."""
     found, head = {}, []
+    places = {place for place, _, _ in SHOWN.values()}
     for row in re.findall(r"^\| (.*) \|$", text, re.MULTILINE):
         cells = row.split(" | ")
-        if cells[0] in SHOWN:
+        if "best peer" in cells:
             head = cells
-        elif head:
-            peer = head.index("best peer")
-            found[head[0], cells[0]] = Line(head[0], cells[0], _best(cells[1:peer]), cells[peer], cells[peer + 1])
-    return [found[place, name] for place, names in SHOWN.items() for name in names]
+        elif head and head[0] in places:
+            found[head[0], cells[0]] = dict(zip(head, cells))
+    shown = []
+    for group, (place, column, names) in SHOWN.items():
+        for name in names:
+            row = found[place, name]
+            shown.append(Line(group, name, row[column], row["best peer"], _times(row, column)))
+    return shown
 
 
 def draw(shown, path):
@@ -58,17 +72,18 @@ def draw(shown, path):
     matplotlib.use("svg")
     matplotlib.rcParams.update({"svg.hashsalt": "cluster-perf", "svg.fonttype": "none", "font.family": "sans-serif", "font.size": 9})
     from matplotlib import pyplot
-    figure, axes = pyplot.subplots(figsize=(8.6, 0.215 * (len(shown) + 2 * len(SHOWN)) + 0.3))
-    figure.subplots_adjust(left=0.29, right=0.65, top=0.99, bottom=0.06)
+    height = 0.215 * (len(shown) + 2 * len(SHOWN)) + 0.3
+    figure, axes = pyplot.subplots(figsize=(8.6, height))
+    figure.subplots_adjust(left=0.29, right=0.65, top=0.99, bottom=0.3 / height)
     beside = {"transform": axes.get_yaxis_transform(), "va": "center", "ha": "right"}
     axes.set_xscale("log", base=2)
     axes.set_xlim(min(_TICKS), max(_TICKS))
     at, names = 0, {}
-    for place in SHOWN:
-        axes.text(-0.02, at, place, fontweight="bold", **beside)
+    for group in SHOWN:
+        axes.text(-0.02, at, group, fontweight="bold", **beside)
         for head, column in _COLUMNS.items():
             axes.text(column, at, head, color=_EDGE, **beside)
-        for line in (line for line in shown if line.place == place):
+        for line in (line for line in shown if line.group == group):
             at -= 1
             times = line.ratio()
             axes.barh(at, times - 1, left=1, height=0.66, color=_BETTER if times >= 1 else _WORSE)

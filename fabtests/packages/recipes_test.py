@@ -1,0 +1,100 @@
+#!/usr/bin/env python3
+"""The recipes in packaging are about this tree: version, licence, options of CMake, commands of the README, installed files.
+
+    recipes_test.py --build DIRECTORY --cmake COMMAND
+
+Where rpmspec is installed, it reads its recipe, too. packages.recipes builds with the tools.
+"""
+import argparse
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+for folder in (".", os.path.join("..", "documents")):
+    sys.path.insert(0, os.path.join(HERE, folder))
+import readme  # noqa: E402
+import recipes  # noqa: E402
+
+LICENCE = "BSD-2-Clause OR GPL-2.0-only"
+OPTIONS = None
+
+
+def run(*words):
+    result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    if result.returncode:
+        raise AssertionError(f"{' '.join(words)}: {result.stdout}{result.stderr}")
+    return result.stdout
+
+
+class Recipes(unittest.TestCase):
+    def test_the_version_is_that_of_the_project(self):
+        for recipe in recipes.all_of_them():
+            self.assertEqual(set(recipe.versions) - {recipes.project_version()}, set(), recipe.name)
+
+    def test_the_licence_is_that_of_the_project(self):
+        self.assertIn(f"SPDX-License-Identifier: {LICENCE}\n", recipes.text("LICENSE"))
+        for recipe in recipes.all_of_them():
+            self.assertIn(recipe.licence, ("", LICENCE), recipe.name)
+
+    def test_options_are_those_of_the_build(self):
+        known = set(re.findall(r"^ *(?:option\(|set\()(CLUSTER_\w+)", recipes.text("CMakeLists.txt"), re.MULTILINE))
+        for recipe in recipes.all_of_them():
+            self.assertEqual(recipe.options.get("CLUSTER_TESTS"), "OFF", recipe.name)
+            self.assertEqual({name for name in recipe.options if name.startswith("CLUSTER_")} - known, set(), recipe.name)
+
+    def test_commands_are_those_of_the_readme(self):
+        """But for options that say where to install, and what a package has."""
+        def plain(command):
+            return " ".join(word for word in command.split() if not word.startswith(("-DCMAKE_", "-DCLUSTER_WERROR")))
+
+        lines = {plain(part) for block in readme.blocks() for command in block.commands()
+                 for part in re.split(r" && | {2,}#.*", command)}
+        for recipe in recipes.all_of_them():
+            for command in recipe.commands:
+                self.assertIn(plain(command).partition(" --component ")[0], lines, recipe.name)
+
+    def test_files_are_those_of_the_installation(self):
+        with tempfile.TemporaryDirectory(prefix="recipes-") as prefix:
+            run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", prefix)
+            plugin, = glob.glob(os.path.join(prefix, "**", "libcluster-fi.so"), recursive=True)
+            library = os.path.relpath(os.path.dirname(os.path.dirname(plugin)), prefix)
+            for recipe in recipes.all_of_them():
+                for path in recipe.files:
+                    if path.startswith("%config"):
+                        continue
+                    here = re.sub(r"^lib/(?!systemd)", library + "/", path)
+                    self.assertTrue(glob.glob(os.path.join(prefix, here)), f"{recipe.name}: {path}")
+
+    def test_other_projects_are_told_our_number(self):
+        magic = re.search(r"kMagic = (0x[0-9A-F]+);", recipes.text("prov", "cluster", "src", "wire", "frame.h")).group(1)
+        asked = recipes.text("docs", "upstream.md")
+        self.assertIn(f"(int) (FI_PROV_SPECIFIC | {magic}),", asked)
+        self.assertIn(f"{0x80000000 | int(magic, 16):#010X}".replace("X", "x"), asked)
+
+    def test_the_archive_has_the_tree(self):
+        if shutil.which("git") is None or not os.path.exists(os.path.join(recipes.TOP, ".git")):
+            self.skipTest("no clone")
+        run(os.path.join(recipes.TOP, "util", "package"), "--archive")
+        name = f"{recipes.NAME}-{recipes.project_version()}"
+        listed = run("tar", "-tzf", os.path.join(recipes.TOP, "build", "package", f"{name}.tar.gz")).splitlines()
+        tracked = run("git", "-C", recipes.TOP, "ls-files").splitlines()
+        self.assertEqual({path for path in tracked if os.path.lexists(os.path.join(recipes.TOP, path)) and f"{name}/{path}" not in listed}, set())
+
+    @unittest.skipUnless(shutil.which("rpmspec"), "no rpmspec")
+    def test_rpm_reads_the_spec(self):
+        said = run("rpmspec", "--query", "--queryformat", "%{name} %{version}\n", os.path.join(recipes.PACKAGING, f"{recipes.NAME}.spec"))
+        self.assertEqual(set(said.split("\n")) - {""}, {f"{recipes.NAME}{end} {recipes.project_version()}" for end in ("", "-devel", "-utils")})
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--cmake", default="cmake")
+    OPTIONS = parser.parse_args()
+    unittest.main(argv=sys.argv[:1], verbosity=2)
