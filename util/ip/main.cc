@@ -36,6 +36,8 @@ struct CommandLine {
   unsigned spin_us = 0;
 };
 
+std::string default_of(unsigned value) { return " (default: " + std::to_string(value) + ")"; }
+
 void declare(CLI::App& app, CommandLine& line) {
   app.add_option(
          "-a,--address", line.addresses,
@@ -48,21 +50,21 @@ void declare(CLI::App& app, CommandLine& line) {
          "names or addresses of all nodes on the Ethernet, this one among them; the same list on all nodes")
       ->delimiter(',');
   app.add_flag("-A,--agent", line.agent, "ask the agent of this node (clusterd) for the nodes instead");
-  app.add_option("-i,--interface", line.tun.name, "name of the new interface")->capture_default_str();
-  app.add_option("-m,--mtu", line.tun.mtu, "longest packet in bytes")
-      ->check(CLI::Range(kMtuLeast, kMtuMost))
-      ->capture_default_str();
-  app.add_option("-q,--queues", line.tun.queues,
-                 "queues of the interface, each with a thread; the same on all nodes")
-      ->check(CLI::Range(1U, kQueuesMax))
-      ->capture_default_str();
-  app.add_option("-p,--port", line.port,
-                 "UDP port of the first queue, the others follow; the same on all nodes")
-      ->check(CLI::Range(1, 65535 - static_cast<int>(kQueuesMax)))
-      ->capture_default_str();
-  app.add_option("-s,--spin", line.spin_us, "microseconds to look for the next packet before sleeping")
-      ->check(CLI::Range(0, 1000000))
-      ->capture_default_str();
+  app.add_option("-i,--interface", line.tun.name,
+                 "name of the new interface (default: " + line.tun.name + ")");
+  app.add_option("-m,--mtu", line.tun.mtu, "longest packet in bytes" + default_of(line.tun.mtu))
+      ->check(CLI::Range(kMtuLeast, kMtuMost));
+  app.add_option(
+         "-q,--queues", line.tun.queues,
+         "queues of the interface, each with a thread; the same on all nodes" + default_of(line.tun.queues))
+      ->check(CLI::Range(1U, kQueuesMax));
+  app.add_option(
+         "-p,--port", line.port,
+         "UDP port of the first queue, the others follow; the same on all nodes" + default_of(line.port))
+      ->check(CLI::Range(1, 65535 - static_cast<int>(kQueuesMax)));
+  app.add_option("-s,--spin", line.spin_us,
+                 "microseconds to look for the next packet before sleeping" + default_of(line.spin_us))
+      ->check(CLI::Range(0, 1000000));
   app.set_config("-c,--config", "", "read options from a file, a line each: nodes=node1,node2");
   app.set_version_flag("--version", "cluster-ip " CLUSTER_VERSION);
   app.footer(
