@@ -5,6 +5,8 @@
 namespace cluster::sim {
 namespace {
 
+/// While the network is away for long, an application that is stalled again and again posts no more than this.
+constexpr std::size_t kPostedMax = 2048;
 constexpr std::uint64_t kStreamRma = 6;
 constexpr std::uint64_t kStreamAtomics = 9;
 
@@ -42,7 +44,8 @@ bool Application::turn() {
   }
   const Time now = env_.event_queue.now();
   // Peers may wait for a receive that takes every message.
-  if (stall_.stalled(now)) acted = receiver_.post_wildcard(random_.chance(kMillion / 2)) || acted;
+  if (stall_.stalled(now) && receiver_.posted() < kPostedMax)
+    acted = receiver_.post_wildcard(random_.chance(kMillion / 2)) || acted;
   wake_by(stall_.stalled_at());
   if (is_sender() && started_ < env_.plan.messages && next_start_ > now) wake_by(next_start_);
   return acted;

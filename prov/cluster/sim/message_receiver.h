@@ -36,6 +36,7 @@ class MessageReceiver {
   /// The message that the completion reports, or null.
   const Message* complete(const protocol::Completion& completion);
   bool idle() const { return operations_.empty(); }
+  std::size_t posted() const { return operations_.size(); }
 
  private:
   enum class Kind : std::uint8_t { receive, peek, receive_claimed, discard_claimed };
