@@ -15,7 +15,7 @@ import time
 import unittest
 
 import overlay
-from overlay import Options, Overlay, ipv4, virtual_nodes
+from overlay import Overlay, ipv4, virtual_nodes
 
 SERVERS, CLIENT = (1, 2, 3, 4), 5
 VICTIM, PARTNER = 4, 3  # the second pair; the client has got the volume's description from server 1
@@ -50,7 +50,7 @@ class Volume:
             self._listens(node)
         for node in SERVERS[1:]:
             self._gluster("peer", "probe", address(node))
-        self._wait("all peers", lambda: self._gluster("peer", "status").count("Peer in Cluster (Connected)") == len(SERVERS) - 1)
+        self._wait("all peers", lambda: all(self._knows_all(node) for node in SERVERS))
         self._gluster("volume", "create", "v", "replica", "2", *(f"{address(node)}:{self.brick}" for node in SERVERS), "force")
         self._gluster("volume", "start", "v")
         cluster.run(CLIENT, "mount", "-t", "glusterfs", f"{address(1)}:/v", self.mount)
@@ -71,8 +71,11 @@ class Volume:
         self._daemons[node].wait()
         self._cluster.run(node, "sh", "-c", "kill -9 $(cat /run/gluster/vols/v/*.pid /run/gluster/shd/v/*.pid)")
 
-    def _gluster(self, *words):
-        return self._cluster.run(1, "gluster", f"--glusterd-sock={self._own}/socket", "--mode=script", *words)
+    def _knows_all(self, node):
+        return self._gluster("peer", "status", node=node).count("Peer in Cluster (Connected)") == len(SERVERS) - 1
+
+    def _gluster(self, *words, node=SERVERS[0]):
+        return self._cluster.run(node, "gluster", f"--glusterd-sock={self._own}/socket", "--mode=script", *words)
 
     def _wait(self, what, done):
         end = time.monotonic() + WAIT_SECONDS
