@@ -47,7 +47,7 @@ class Volume:
         for node in SERVERS:
             self._start(node)
         for node in SERVERS:
-            self._listens(node)
+            self._answers(node)
         for node in SERVERS[1:]:
             self._gluster("peer", "probe", address(node))
         self._wait("all peers", lambda: all(self._knows_all(node) for node in SERVERS))
@@ -59,12 +59,14 @@ class Volume:
     def _start(self, node):
         self._daemons[node] = overlay.start(self._test, self._cluster.command(node, "glusterd", "-N", "-f", f"{self._own}/vol"))
 
-    def _listens(self, node):
-        self._wait(f"glusterd of node{node}", lambda: self._cluster.listens(node, 24007))
+    def _answers(self, node):
+        """A daemon listens before it can answer, and a probe that comes in between is lost."""
+        command = self._cluster.command(node, "gluster", f"--glusterd-sock={self._own}/socket", "peer", "status")
+        self._wait(f"glusterd of node{node}", lambda: subprocess.run(command, capture_output=True, check=False).returncode == 0)
 
     def restart(self, node):
         self._start(node)
-        self._listens(node)
+        self._answers(node)
 
     def kill(self, node):
         self._daemons[node].kill()
@@ -116,7 +118,8 @@ class Volume:
 class Gluster(unittest.TestCase):
     def _fio(self, volume, pattern, *more):
         said = self.cluster.run(CLIENT, "fio", "--output-format=json", "--name=load", "--thread", f"--filename={volume.mount}/load",
-                                f"--rw={pattern}", "--verify=sha256", "--verify_fatal=1", *more)
+                                f"--rw={pattern}", "--verify=sha256", "--verify_fatal=1",
+                                "--verify_state_save=0", *more)
         return json.loads(said[said.index("{"):])["jobs"][0]
 
     def _throughput(self, volume):
