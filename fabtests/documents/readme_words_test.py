@@ -18,7 +18,7 @@ import readme  # noqa: E402
 import virtual_nodes  # noqa: E402
 
 COMMANDS = ("fi_info -g FI_CLUSTER", "fi_info -p cluster", "FI_LOG_LEVEL=info fi_info -p cluster", "util/cluster-info",
-            "setcap cap_net_raw+ep ./program", "util/cluster-why", "fi_getinfo: -61", "util/vcluster down")
+            "util/cluster-info --ports", "setcap cap_net_raw+ep ./program", "util/cluster-why", "fi_getinfo: -61", "util/vcluster down")
 TROUBLE = "When it does not work"
 WITHOUT_RAW = ("setpriv", "--bounding-set", "-net_raw", "--inh-caps", "-net_raw")
 OPTIONS = None
@@ -74,6 +74,10 @@ class Words(unittest.TestCase):
             said, _ = run("util/cluster-info", before=WITHOUT_RAW, FI_CLUSTER_LINK="packet")
             self.assertRegex(said, r"refused +packet .*CAP_NET_RAW")
         self.says("util/cluster-info", "FI_CLUSTER_LINKS", FI_CLUSTER_LINKS="udp")
+
+    def test_the_rules_of_a_firewall_name_the_ports(self):
+        self.says("util/cluster-info --ports", "udp dport 40000-40063 accept", FI_CLUSTER_PORTS="40000-40063")
+        self.says("util/cluster-info --ports", "9228 } accept")  # that of groups
 
     def test_lines_of_the_log_are_those_of_the_manual(self):
         """fi_cluster_messages(7) has every line of the log; life.warnings makes the provider say them."""

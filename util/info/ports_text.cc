@@ -13,44 +13,50 @@ using provider::Options;
 using provider::PortRange;
 
 constexpr const char* kAgents = "7947";  // util/clusterd_lib
+constexpr const char* kGroups = "9228";  // engine/collective_endpoint.cc, without FI_CLUSTER_PORTS
+constexpr const char* kListeners = "mld-listener-query, mld-listener-report, mld2-listener-report";
 
 std::string text_of(const PortRange& range) {
   const std::string first = std::to_string(range.first);
   return range.first == range.last ? first : first + "-" + std::to_string(range.last);
 }
 
-std::string nftables(const std::string& ports) {
+std::string nftables(const std::string& ports, bool from_user) {
+  const std::string udp = from_user ? ports : "{ " + ports + ", " + kGroups + " }";
   std::string text =
       "# nftables: in your chains for what comes in and for what goes out (here: of the table inet filter)\n";
   for (const char* const chain : {"input", "output"}) {
     for (const std::string& what :
-         {"udp dport " + ports, "tcp dport " + ports, std::string("ct state established,related"),
-          std::string("ip protocol igmp")}) {
+         {"udp dport " + udp, "tcp dport " + ports, std::string("ct state established,related"),
+          std::string("ip protocol igmp"), "icmpv6 type { " + std::string(kListeners) + " }"}) {
       text.append("nft add rule inet filter ").append(chain).append(" ").append(what).append(" accept\n");
     }
   }
   return text;
 }
 
-std::string firewalld(const std::string& ports) {
+std::string firewalld(const std::string& ports, bool from_user) {
+  const std::string groups =
+      from_user ? "" : std::string("firewall-cmd --permanent --add-port=") + kGroups + "/udp\n";
   return "# firewalld\n"
          "firewall-cmd --permanent --add-port=" +
-         ports +
-         "/udp\n"
-         "firewall-cmd --permanent --add-port=" +
-         ports +
+         ports + "/udp\n" + groups + "firewall-cmd --permanent --add-port=" + ports +
          "/tcp\n"
          "firewall-cmd --permanent --add-protocol=igmp\n"
          "firewall-cmd --reload\n";
 }
 
-std::string security_group(const std::string& ports) {
+std::string security_group(const std::string& ports, bool from_user) {
   std::string text =
       "# a security group (here: of AWS), for all nodes of the job; outgoing traffic needs the same where it "
       "is filtered\n";
   for (const char* const protocol : {"udp", "tcp"}) {
     text += std::string("aws ec2 authorize-security-group-ingress --group-id GROUP --source-group GROUP ") +
             "--protocol " + protocol + " --port " + ports + "\n";
+  }
+  if (!from_user) {
+    text += std::string("aws ec2 authorize-security-group-ingress --group-id GROUP --source-group GROUP ") +
+            "--protocol udp --port " + kGroups + "\n";
   }
   return text;
 }
@@ -86,12 +92,12 @@ std::string ports_text(const PortRange& range, bool from_user) {
         "to 40000-40063,\n# to open fewer ports.\n";
   }
   text +=
-      "# UDP carries the data. TCP tells whether a silent peer still lives; no data travels on it. IGMP is "
-      "for "
-      "multicast groups.\n"
-      "# Agents (clusterd), if they run, also need UDP and TCP port " +
-      std::string(kAgents) + ".\n";
-  return text + "\n" + nftables(ports) + "\n" + firewalld(ports) + "\n" + security_group(ports);
+      "# UDP carries the data. TCP tells whether a silent peer still lives; no data travels on it. IGMP and "
+      "MLD are for\n# multicast groups" +
+      std::string(from_user ? "" : ", which use UDP port " + std::string(kGroups)) + ".\n" +
+      "# Agents (clusterd), if they run, also need UDP and TCP port " + std::string(kAgents) + ".\n";
+  return text + "\n" + nftables(ports, from_user) + "\n" + firewalld(ports, from_user) + "\n" +
+         security_group(ports, from_user);
 }
 
 }  // namespace cluster::info

@@ -19,13 +19,14 @@ class LibfabricCluster(CMakePackage):
 
     version("0.9.0")
 
-    variant("tools", default=True, description="cluster-info, cluster-perf and cluster-dissect")
+    variant("tools", default=True, description="cluster-info, cluster-perf, cluster-dissect and cluster-ip")
 
     depends_on("c", type="build")
     depends_on("cxx", type="build")
     depends_on("cmake@3.25:", type="build")
     depends_on("libfabric@1.17:", type=("build", "link", "run"))
     depends_on("cli11", type="build", when="+tools")
+    depends_on("nlohmann-json", type="build", when="+tools")
     depends_on("libpcap", when="+tools")
     depends_on("python@3.9:", type="run")
 
