@@ -1,7 +1,7 @@
 // Messages of one peer in the order of their numbers.
 //
-// The provider matches messages in the order in which they were sent, but over several rails the last part of one may
-// arrive before that of its predecessor, and it is complete first. TCP takes packets in the wrong order for losses. So
+// The provider matches messages in the order in which they were sent. Over several rails, though, the last part of one
+// may arrive before that of its predecessor, and it is complete first. TCP takes packets in the wrong order for losses. So
 // a message that comes too early waits for its predecessors, in the buffer where it is.
 //
 // After a failure a predecessor may never come. A failure is followed by a greeting, whose number is where they go on.

@@ -1,8 +1,8 @@
 // What another process of this user can send to the listener of an endpoint on its node, with a key and
-// without one: messages of any length with or without a descriptor, hellos that were right until some bytes
-// were changed, memory of any size, sealed or not, and a ring whose bytes change while it is read. A ring is
-// attached only if its hello is valid, and only whole segments come out of it. With a key, nothing is attached
-// unless the connector has the key.
+// without one. It sends messages of any length, with or without a descriptor, and hellos of which some bytes
+// were changed. The memory behind a descriptor has any size, sealed or not, and a ring changes while it is
+// read. A ring is attached only if its hello is valid, and only whole segments come out of it. With a key,
+// nothing is attached unless the connector has the key.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <sys/mman.h>
 #include <unistd.h>
