@@ -56,6 +56,7 @@ class FakeNetwork {
   std::optional<SocketAddress> absent;
   std::vector<std::byte> last_to_absent;  ///< frame, which that quotes
   link::Thinning thinning;                ///< as a link was asked for last
+  std::vector<int> descriptors;           ///< of each link; no thread sleeps on a link without any
   /// If set: true if the link of this address takes nothing now.
   std::function<bool(const SocketAddress& from)> link_full;
 
@@ -118,6 +119,7 @@ class FakeLink final : public link::Link {
 
   const char* name() const override { return "fake"; }
   std::size_t frame_max() const override { return frame_max_; }
+  std::vector<int> descriptors() const override { return network_.descriptors; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override {
     const bool full = network_.link_full && network_.link_full(name_);
     const std::size_t taken = full ? 0 : std::min(frames.size(), network_.conditions.burst);
