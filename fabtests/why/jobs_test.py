@@ -39,6 +39,8 @@ class Jobs(unittest.TestCase):
 
         self.assertEqual((names("b"), names("a"), names("1000"), names("77")), (["b"], ["a"], ["a"], ["a"]))
         self.assertEqual(names(None, jobs.group(other)), ["b"])
+        daemons = [process(rank, command="cluster-ip", job=str(rank)) for rank in (20, 21)]
+        self.assertEqual(names(None, jobs.group(other + daemons)), ["b"], "daemons are no jobs")
         for wanted in ("1008", "c", None):  # 1008 is a process of another node
             with self.assertRaises(jobs.NoJob) as refused:
                 names(wanted)

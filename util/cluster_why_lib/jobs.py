@@ -9,6 +9,8 @@ from cluster_lib import processes as system
 
 from .report import ANY, Process
 
+DAEMONS = ("cluster-ip",)  # they have endpoints as long as their node runs
+
 
 class NoJob(Exception):
     """No job is meant, or several are; the text says which there are."""
@@ -98,14 +100,15 @@ def called(jobs, name, uid):
 
 def find(jobs, wanted, local):
     """The job with that name; or that of a process of this node, or of the launcher that has started it. `local` are the processes
-    of this node. Without `wanted` there has to be one job."""
+    of this node. Without `wanted` there has to be one job; daemons of this project are none."""
     if not jobs:
         raise NoJob("no process that you may see has an endpoint of the provider")
     there = "; ".join(map(describe, jobs[:8])) + ("; ..." if len(jobs) > 8 else "")
     if not wanted:
-        if len(jobs) > 1:
+        own = [job for job in jobs if job.processes[0].command not in DAEMONS] or jobs
+        if len(own) > 1:
             raise NoJob(f"{len(jobs)} jobs are running, name one: {there}")
-        return jobs[0]
+        return own[0]
     found = [job for job in jobs if wanted in job.names]
     if not found and wanted.isdigit():
         found = [job for job in jobs if _has_process(job, int(wanted), local)] or [job for job in jobs if _has_launcher(job, int(wanted))]
