@@ -91,11 +91,13 @@ int fanout_join(int socket, std::uint32_t id, bool fresh) {
   return setsockopt(socket, SOL_PACKET, PACKET_FANOUT, &word, sizeof word) == 0 ? 0 : errno;
 }
 
-std::uint32_t fanout_id_of(int socket) {
+/// Reads the id of the group that `socket` is in. Returns 0 or the error.
+int read_fanout_id(int socket, std::uint32_t& id) {
   std::uint32_t word = 0;
   socklen_t size = sizeof word;
-  getsockopt(socket, SOL_PACKET, PACKET_FANOUT, &word, &size);
-  return word & 0xffff;
+  if (getsockopt(socket, SOL_PACKET, PACKET_FANOUT, &word, &size) != 0) return errno;
+  id = word & 0xffff;
+  return 0;
 }
 
 /// Holds the lock of a table, which processes hold for some 100 us. Converts to false if the kernel has no lock.
@@ -366,7 +368,7 @@ bool RingGroup::enter_fanout(const RingSeat& seat, RingList& list, std::string& 
   if (members != 0 && sockets_in_fanout(list.fanout_id).value_or(members) != members) return false;
   place->state = RingPlace::State::entering;
   int error = fanout_join(seat.socket.number(), list.fanout_id, members == 0);
-  if (error == 0 && members == 0) list.fanout_id = fanout_id_of(seat.socket.number());
+  if (error == 0 && members == 0) error = read_fanout_id(seat.socket.number(), list.fanout_id);
   if (error == 0) error = keeper_.keep(seat.serial, seat.socket);
   if (error != 0) {
     reason = "the kernel refuses a group of receive rings: " + error_text(error);
