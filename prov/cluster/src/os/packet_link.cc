@@ -9,6 +9,7 @@
 
 #include "base/end_of_memory.h"
 #include "os/descriptor.h"
+#include "os/helper_thread.h"
 #include "os/interface_watch.h"
 #include "os/neighbour_table.h"
 #include "os/packet_headers.h"
@@ -43,6 +44,12 @@ class PacketLink final : public link::Link {
         neighbours_(port_->name().family(), environment.log),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
+  /// The kernel waits for grace periods, tens of milliseconds, when it closes a packet socket. The waits overlap.
+  ~PacketLink() override {
+    const HelperThread ethertype([this] { ethertype_ring_.reset(); });
+    const HelperThread sender([this] { sender_.reset(); });
+    ring_.reset();
+  }
 
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }

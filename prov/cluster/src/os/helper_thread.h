@@ -1,0 +1,33 @@
+// A thread for one piece of work that waits in the kernel, while its caller waits there for another piece.
+#pragma once
+
+#include <csignal>
+#include <functional>
+#include <optional>
+#include <system_error>
+#include <thread>
+
+namespace cluster::os {
+
+/// Runs `work` in a thread of its own; the destructor waits for its end. If the process can have no further thread,
+/// the constructor runs `work` itself. All signals are blocked in the thread, because they are for the application.
+class HelperThread {
+ public:
+  explicit HelperThread(const std::function<void()>& work) {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    try {
+      thread_.emplace(work);
+    } catch (const std::system_error&) {
+      work();
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+ private:
+  std::optional<std::jthread> thread_;
+};
+
+}  // namespace cluster::os
