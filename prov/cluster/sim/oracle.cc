@@ -250,7 +250,7 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, const wire::FrameVi
   if (!incarnations_.frame_read(at, packet, view, now)) return;
   const bool stale = incarnations_.is_stale(at, packet);
   wire::FrameView whole = view;
-  if (view.in_part() && !parts_[{at, view.session}].complete(whole)) return;
+  if (view.in_part() && !parts_[{at, view.session, view.sequence.value}].complete(whole)) return;
   each_segment(whole.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     using wire::SegmentKind;
     if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;

@@ -14,6 +14,7 @@
 
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -156,8 +157,9 @@ class Oracle {
 
   std::vector<Message> messages_;
   Incarnations incarnations_;
-  std::map<std::pair<HostNumber, std::uint32_t>, reliability::PartAssembly>
-      parts_;                                     ///< by receiver and session
+  /// By receiver, session and sequence. Each frame has an assembly of its own, because late copies, which
+  /// the engine refuses before it assembles, must not displace a frame.
+  std::map<std::tuple<HostNumber, std::uint32_t, std::uint32_t>, reliability::PartAssembly> parts_;
   std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it and perhaps still to come
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   MatchOrder order_;

@@ -41,7 +41,8 @@ class SimRegions::Reached final : public shm::LocalMemory {
     const Process& process = all_.processes_[host_];
     if (process.regions == nullptr || process.number != number_) return Outcome::unsuited;
     const bool leave = random_.chance(kLeftToTarget);
-    const std::size_t length = leave ? range.length / 2 : range.length;
+    const std::size_t part = kind == Access::read ? range.length / 2 : 0;
+    const std::size_t length = leave ? part : range.length;
     const bool allowed = process.regions->with(
         range, kind, [&](std::byte* bytes, const protocol::MemoryRegion&) { copy(bytes, length); });
     if (leave) return Outcome::unsuited;

@@ -124,6 +124,35 @@ TEST_F(OracleTest, ASendThatEndsBeforeItHasArrived) {
   EXPECT_THROW(oracle.send_ended(sent(number)), SafetyFailure);
 }
 
+/// Found by the simulator (seed 17443150295646216029): parts of late copies displaced a part that had come.
+TEST_F(OracleTest, ASendWhosePartsComeAmongLateOnes) {
+  const MessageNumber number = send(protocol::CompletionLevel::transmit);
+  wire::Segment segment{
+      .kind = wire::SegmentKind::eager, .flags = wire::segment_flag::kTagged, .length = 100};
+  segment.tag = oracle.message(number).tag;
+  std::vector<std::byte> segments(wire::kSegmentHeaderMax);
+  segments.resize(wire::encode(segment, segments.data()));
+  segments.insert(segments.end(), buffer.begin(), buffer.begin() + 100);
+  const auto read_part = [&](std::uint32_t sequence, std::uint8_t part) {
+    wire::FrameView view;
+    view.flags = wire::frame_flag::kSequenced | wire::frame_flag::kOrdered | wire::frame_flag::kPart;
+    view.session = 7;
+    view.sequence = {sequence};
+    view.part = {part, 2, static_cast<std::uint16_t>(segments.size())};
+    const std::size_t piece = view.part.piece_max();
+    view.segments =
+        ConstBytes(segments).subspan(view.part.begin()).first(part == 0 ? piece : segments.size() - piece);
+    Packet packet;
+    packet.to = 1;
+    packet.incarnation = 1;
+    oracle.frame_read(1, packet, view, Time{});
+  };
+  read_part(100, 0);
+  for (std::uint32_t late = 0; late < 64; ++late) read_part(late, 0);
+  read_part(100, 1);
+  oracle.send_ended(sent(number));
+}
+
 TEST_F(OracleTest, AnErrorWithoutCause) {
   const MessageNumber number = send();
   protocol::Completion completion = sent(number);

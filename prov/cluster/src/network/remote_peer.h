@@ -57,6 +57,10 @@ struct RemotePeer final : transport::TransportPeer {
 
   bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }
   void close_until(std::uint64_t epoch) { closed_epoch = std::max(closed_epoch, epoch); }
+  /// Earlier sessions than the one with this epoch are over.
+  void close_before(std::uint64_t epoch) {
+    if (epoch != 0) close_until(epoch - 1);
+  }
   void close_session(const reliability::PeerSession& session) {
     closed_session = session;
     close_until(session.epoch);

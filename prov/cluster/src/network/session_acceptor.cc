@@ -164,8 +164,7 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
     return;
   }
   if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::unknown_session)) {
-    if (view.reset.epoch != 0)
-      peer->close_until(view.reset.epoch - 1);  // the present incarnation begins at this epoch
+    peer->close_before(view.reset.epoch);  // the present incarnation begins at this epoch
     if (reopen(now, *peer, view.reset.epoch)) return;
   } else {
     sessions_.skip_epoch(view.reset.epoch);

@@ -56,7 +56,14 @@ void SessionTable::close(RemotePeer& peer) {
   if (peer.flow == nullptr) return;
   ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
-  if (handshake.knows_peer() && !peer.flow->untouched()) peer.close_session(handshake.peer());
+  if (handshake.knows_peer()) {
+    // If nothing of the session has arrived, the peer may still have it, and may call with it.
+    if (peer.flow->untouched()) {
+      peer.close_before(handshake.peer_epoch());
+    } else {
+      peer.close_session(handshake.peer());
+    }
+  }
   sessions_.erase(handshake.session());
   tx_.remove(peer);
   peers_.remove_aliases(peer.common);

@@ -322,6 +322,45 @@ TEST_F(SessionNamedAgain, AnotherIsNewAlsoIfItsClockWasSetBack) {
   EXPECT_EQ(a.counters().unexpected, 2u);
 }
 
+/// Found by the simulator (seed 17443150295646217013): a has lost b's present incarnation, of which nothing had
+/// arrived, and then a call comes.
+class CallAfterUnusedSession : public SessionNamedAgain {
+ protected:
+  CallAfterUnusedSession() {
+    b.segment.reset();
+    b.payload.clear();
+    b.header = {};
+    answer();
+    lose();
+  }
+  void call(std::uint32_t session, std::uint64_t epoch) {
+    network.drop = [this, session](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameView view;
+      if (to != kB || wire::admit(packet.bytes, view) != wire::Refusal::none) return to == kB;
+      answers += view.session == session ? 1 : 0;
+      resets += view.kind == wire::FrameKind::reset ? 1 : 0;
+      return true;
+    };
+    inject(kB, kA, ForgedFrame::call(kB, session, epoch).bytes());
+    pass(a);
+  }
+
+  std::size_t answers = 0;
+  std::size_t resets = 0;
+};
+
+TEST_F(CallAfterUnusedSession, OfAnEarlierIncarnationIsRefused) {
+  call(0xFEDCBA, b.opening->epoch - 1);
+  EXPECT_EQ(answers, 0u);
+  EXPECT_EQ(resets, 1u);
+}
+
+TEST_F(CallAfterUnusedSession, WithThatSessionIsAnswered) {
+  call(b.opening->session, b.opening->epoch);
+  EXPECT_EQ(answers, 1u);
+  EXPECT_EQ(resets, 0u);
+}
+
 TEST_F(SessionAcceptorTest, SimultaneousOpeningsBothSucceed) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
