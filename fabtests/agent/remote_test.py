@@ -48,6 +48,15 @@ class Commands(unittest.IsolatedAsyncioTestCase):
             await asyncio.sleep(0.01)
         return False
 
+    async def sleeps(self, process):
+        """The shell that was left behind becomes a sleep after a moment."""
+        for _ in range(100):
+            with open(f"/proc/{process}/comm", encoding="ascii") as file:
+                if file.read() == "sleep\n":
+                    return True
+            await asyncio.sleep(0.01)
+        return False
+
     async def test_what_a_job_leaves_on_a_node_ends_with_it(self):
         for place in (job_group._place, lambda: None):  # pylint: disable=protected-access
             with mock.patch.object(job_group, "_place", place):
@@ -57,8 +66,7 @@ class Commands(unittest.IsolatedAsyncioTestCase):
                 self.assertEqual(await self.end(0, user=ONE, job="7", nodes=["node1", "node2"]), ["node2"])
                 self.assertTrue(await self.is_gone(mine))
                 for process in (other_job, other_user):
-                    with open(f"/proc/{process}/comm", encoding="ascii") as file:
-                        self.assertEqual(file.read(), "sleep\n")
+                    self.assertTrue(await self.sleeps(process))
                 await self.end(0, user=ONE, job="8", nodes=["node1"])
                 await self.end(0, user=OTHER, job="7", nodes=["node1"])
 

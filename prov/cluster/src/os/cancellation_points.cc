@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
 #include <sys/socket.h>
@@ -74,6 +75,7 @@ PUT_OFF(getrandom, ssize_t, (void* a, size_t b, unsigned c), (a, b, c))
 PUT_OFF(nanosleep, int, (const timespec* a, timespec* b), (a, b))
 PUT_OFF(poll, int, (pollfd * a, nfds_t b, int c), (a, b, c))
 PUT_OFF(pread, ssize_t, (int a, void* b, size_t c, off_t d), (a, b, c, d))
+PUT_OFF(pthread_join, int, (pthread_t a, void** b), (a, b))
 PUT_OFF(read, ssize_t, (int a, void* b, size_t c), (a, b, c))
 PUT_OFF(recv, ssize_t, (int a, void* b, size_t c, int d), (a, b, c, d))
 PUT_OFF(recvfrom, ssize_t, (int a, void* b, size_t c, int d, sockaddr* e, socklen_t* f), (a, b, c, d, e, f))
