@@ -333,6 +333,7 @@ class CallAfterUnusedSession : public SessionNamedAgain {
     answer();
     lose();
   }
+  ~CallAfterUnusedSession() override { network.drop = nullptr; }  // a still sends when it ends
   void call(std::uint32_t session, std::uint64_t epoch) {
     network.drop = [this, session](const FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
