@@ -51,7 +51,7 @@ MUTATIONS = [
      "if (!seal && frame_checksum({&whole, 1}) != header.checksum) return Refusal::checksum;",
      "if (!seal && frame_checksum({&whole, 1}) == 0) return Refusal::checksum;"),
     ("accepts any reset", "network/session_acceptor.cc",
-     "if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {",
+     "if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset, from.to)) {",
      "if (peer == nullptr || peer->flow == nullptr) {"),
     ("loses credit", "protocol/control_sender.cc",
      "credit.released += charge;\n  const std::uint64_t limit",

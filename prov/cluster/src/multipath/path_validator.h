@@ -114,6 +114,12 @@ class PathChallenges {
     found->to = {};
     return found->at;
   }
+  /// Returns true if a challenge that begins with these bits was sent to this address.
+  bool sent(std::uint32_t first_bits, const SocketAddress& to) const {
+    return std::ranges::any_of(sent_, [&](const Challenge& challenge) {
+      return static_cast<std::uint32_t>(challenge.data) == first_bits && challenge.to == to;
+    });
+  }
   std::size_t footprint() const { return sent_.capacity() * sizeof(Challenge); }
 
  private:

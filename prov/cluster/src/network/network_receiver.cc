@@ -236,7 +236,7 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
     case wire::FrameKind::keep_alive: return;  // the keep-alive responder answers
     case wire::FrameKind::reset: return acceptor_.on_reset(now, view, frame.from);
     case wire::FrameKind::alive: return sessions_.on_alive(now, view, frame.from);
-    case wire::FrameKind::path_challenge: return sessions_.on_path_challenge(view, frame.from);
+    case wire::FrameKind::path_challenge: return acceptor_.on_path_challenge(now, view, frame.from);
     case wire::FrameKind::path_response: return sessions_.on_alive(now, view, frame.from);
     case wire::FrameKind::sibling_request: return acceptor_.siblings().on_request(now, view, frame.from);
     case wire::FrameKind::sibling_response: return acceptor_.siblings().on_response(view, frame.from.to);

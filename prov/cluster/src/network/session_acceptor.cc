@@ -36,8 +36,7 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   if (peer != nullptr && (!pending || begin_pending(*peer, view, from))) return peer;
   if (peer == nullptr && sessions_.secrets().named(now, view)) return accept_by_cookie(now, view, from);
   ++parts_.environment.counters.refused_stale;
-  if (view.sequenced())
-    answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
+  if (view.sequenced()) refuse_unknown_session(now, view, from);
   return nullptr;
 }
 
@@ -119,6 +118,23 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
   answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, std::max(epoch, peer.closed_epoch));
 }
 
+/// Tells the sender that its session is not known here, and where the sessions of this incarnation begin. If
+/// the frame echoes another token than ours, an earlier incarnation has named the session. The reset then
+/// names no epoch, because this incarnation may begin at an older epoch than that session: its clock may have
+/// been set back. So the sender never takes the session for one that nobody has used.
+void SessionAcceptor::refuse_unknown_session(Time now, const wire::FrameView& view, const link::Path& from) {
+  const bool named_here =
+      !view.has_opening || view.opening.echo == sessions_.secrets().token_of(view.session, name_of(view));
+  answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, named_here ? parts_.epoch : 0);
+}
+
+/// The asker may have no other working path, and its session may be with an earlier incarnation.
+void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
+  if (sessions_.find(view.session) != nullptr) return sessions_.on_path_challenge(view, from);
+  ++parts_.environment.counters.refused_stale;
+  refuse_unknown_session(now, view, from);
+}
+
 /// Called when a frame names the pending session. The frame proves that the peer's next incarnation receives
 /// frames sent to the peer's address. Returns true if the function has closed the session in use, and the
 /// pending session has replaced it. A peer that has stored no session yet may call by itself in the same
@@ -159,7 +175,7 @@ void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer,
 /// frame can quote it.
 void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = parts_.find(peers_.find(from.to));
-  if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset)) {
+  if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset, from.to)) {
     ++parts_.environment.counters.refused_stale;
     return;
   }

@@ -34,6 +34,9 @@ class SessionAcceptor {
   /// with a reset.
   void refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                 const link::Path& from);
+  /// Answers a challenge: by a response if it comes from the peer of the session that it names, by a reset if
+  /// there is no such session.
+  void on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from);
   void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
   /// Logs once if the MTU in the peer's opening differs from this node's.
   void compare_mtu(const RemotePeer& peer, const wire::Opening& opening);
@@ -46,6 +49,7 @@ class SessionAcceptor {
   static bool names_closed_session(const RemotePeer& peer, const wire::FrameView& view);
   void answer(Time now, const wire::FrameView& view, const link::Path& from);
   void refuse(Time now, const RemotePeer& peer, const wire::FrameView& view, const link::Path& from);
+  void refuse_unknown_session(Time now, const wire::FrameView& view, const link::Path& from);
   RemotePeer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);
   bool begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from);
   bool reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins);

@@ -293,14 +293,20 @@ FlowStats Flow::stats() const {
 /// frames carry session 0, which proves nothing. So the reset must quote our own session, which those frames
 /// carry in their opening. Once the peer is known, a reset with our session no longer counts: the flow
 /// retransmits the refused frames with the peer's session, and the peer can refuse them again.
-bool Flow::validates_reset(const wire::ResetBlock& block) const {
+///
+/// A challenge counts as well, because it may be the only frame that reaches a peer that has restarted. Other
+/// hosts may have an address that was challenged, so the challenge must have gone to the sender of the reset.
+bool Flow::validates_reset(const wire::ResetBlock& block, const SocketAddress& from) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
   // True if the peer has refused a frame of another incarnation that had our name and our session number.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;
-  return addressed && !for_another && sender_.has_in_flight({block.sequence}, {block.transmission});
+  const bool of_challenge =
+      block.sequence == handshake_.session() && challenges_.sent(block.transmission, from);
+  return addressed && !for_another &&
+         (of_challenge || sender_.has_in_flight({block.sequence}, {block.transmission}));
 }
 
 }  // namespace cluster::reliability

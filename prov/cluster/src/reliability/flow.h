@@ -170,9 +170,9 @@ class Flow {
   void close(Time now, link::Link& link);
 
   FlowStats stats() const;
-  /// Returns true if `block` quotes a frame that this flow has in flight. In that case the reset is not
-  /// forged.
-  bool validates_reset(const wire::ResetBlock& block) const;
+  /// Returns true if `block` quotes a frame that this flow has in flight, or a challenge that it has sent to
+  /// `from`, the sender of the reset. In that case the reset is not forged.
+  bool validates_reset(const wire::ResetBlock& block, const SocketAddress& from) const;
 
  private:
   void join_paths();

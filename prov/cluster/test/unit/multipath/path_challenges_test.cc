@@ -24,6 +24,13 @@ TEST_F(PathChallengesTest, AnAnswerCountsFromWhereTheQuestionWentAndOnce) {
   EXPECT_FALSE(challenges.answered(data, place(1)));
 }
 
+TEST_F(PathChallengesTest, OneIsKnownByItsFirstBitsAndItsAddress) {
+  const auto bits = static_cast<std::uint32_t>(challenges.draw(Time{}, place(1)));
+  EXPECT_TRUE(challenges.sent(bits, place(1)));
+  EXPECT_FALSE(challenges.sent(bits, place(2)));
+  EXPECT_FALSE(challenges.sent(bits + 1, place(1)));
+}
+
 TEST_F(PathChallengesTest, EachCarriesBitsOfItsOwnAndLateAnswersCount) {
   const std::uint64_t first = challenges.draw(Time{}, place(1));
   const std::uint64_t second = challenges.draw(Time{}, place(1));

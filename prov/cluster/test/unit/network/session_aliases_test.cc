@@ -1,6 +1,8 @@
 // Whole engines with two interfaces each: under all its addresses a peer stays one peer with one session.
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "engine/engine.h"
 #include "multipath/link_bundle.h"
 #include "shm/local_listener.h"
@@ -212,6 +214,59 @@ TEST_F(SessionAliasesTest, AnAnswerToNothingThatWasSentThereMakesNoAlias) {
   turns();
   EXPECT_EQ(owner.engine.unexpected_messages(), 1u);
   EXPECT_EQ(impostor.engine.unexpected_messages(), 1u);
+}
+
+/// Found by the simulator (seeds 1739386900825749531 and 17443150295646211156, with keys): the only path that
+/// had ever worked led nowhere, the peer restarted, and its next incarnation was sent challenges alone.
+TEST_F(SessionAliasesTest, ARestartedPeerIsNoticedIfOnlyChallengesReachIt) {
+  const SocketAddress name = address(0, 3);
+  std::byte works{0};  // the rail by which frames reach the name
+  RailNode before{network, 3};
+  std::optional<RailNode> after;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    const bool to_peer = to == name || to == address(1, 3);
+    return to_peer && (to != name || packet.from.ip()[2] != works);
+  };
+  const auto turns = [&](RailNode& peer, Duration step) {
+    for (int i = 0; i < 200; ++i) {
+      clock.advance(step);
+      a.engine.poll();
+      peer.engine.poll();
+    }
+  };
+  const auto handle = a.book.insert(name);
+  a.send(handle);
+  turns(before, 5us);
+  ASSERT_EQ(before.engine.unexpected_messages(), 1u);
+  works = std::byte{1};
+  after.emplace(network, 3);  // takes the place of the other one
+  a.send(handle);
+  turns(*after, 5ms);
+  EXPECT_EQ(a.world.counters.sessions_closed, 1u);
+  network.drop = nullptr;
+}
+
+/// The owner of a claimed address does not know the session, and is not asked about the peer.
+TEST_F(SessionAliasesTest, AnotherHostThatIsChallengedEndsNoSession) {
+  RailNode owner{network, 3};
+  RailNode claimant{network, 4, 3};
+  std::size_t resets = 0;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    wire::FrameView view;
+    const bool sound = wire::admit(packet.bytes, view) == wire::Refusal::none;
+    resets += sound && to == address(1, 1) && view.kind == wire::FrameKind::reset ? 1 : 0;
+    return packet.from.ip()[2] != to.ip()[2];
+  };
+  a.send(a.book.insert(address(0, 4)));
+  for (int i = 0; i < 200; ++i) {
+    pass(1);
+    owner.engine.poll();
+    claimant.engine.poll();
+  }
+  network.drop = nullptr;
+  EXPECT_NE(resets, 0u);
+  EXPECT_EQ(a.world.counters.sessions_closed, 0u);
+  EXPECT_EQ(claimant.engine.unexpected_messages(), 1u);
 }
 
 TEST_F(SessionAliasesTest, EachOfItsOwnAddressesIsTheEndpointItself) {

@@ -4,6 +4,8 @@
 #include <memory>
 #include <vector>
 
+#include "network/session_secrets.h"
+#include "support/fake_environment.h"
 #include "support/forged_frame.h"
 #include "support/node.h"
 #include "wire/control.h"
@@ -295,8 +297,12 @@ TEST_F(SessionTableTest, OneThatWasNamedToAMemberIsThereWhenItTurnsToIt) {
 
 /// It had named it with a later epoch, to a call that came while it had one of its own.
 TEST_F(SessionTableTest, OneThatThePeerHasGivenUpBeforeItWasUsedKeepsNoOtherOut) {
+  constexpr std::uint64_t epoch_of_b = 2000;
+  test::FakeRandom random_of_b(epoch_of_b);
+  const network::SessionSecrets secrets_of_b(SipHash{random_of_b.next(), random_of_b.next()});
   Node a(network, kA, kB, 1000);
   ForgedFrame answer = ForgedFrame::call(kB, 0xABCDEF, 5000);
+  answer.opening->token = secrets_of_b.token_of(answer.opening->session, kA);
   answer.segment.reset();
   answer.payload.clear();
   answer.header = {};
@@ -311,7 +317,7 @@ TEST_F(SessionTableTest, OneThatThePeerHasGivenUpBeforeItWasUsedKeepsNoOtherOut)
   inject(kB, kA, answer.bytes());
   pass(a);
   network.drop = nullptr;
-  Node b(network, kB, kA, 2000);
+  Node b(network, kB, kA, epoch_of_b);
   b.send();
   for (int i = 0; i < 200; ++i) {
     clock.advance(5ms);
@@ -320,6 +326,36 @@ TEST_F(SessionTableTest, OneThatThePeerHasGivenUpBeforeItWasUsedKeepsNoOtherOut)
   EXPECT_EQ(a.counters().sessions_closed + b.counters().sessions_closed, 0u);
   EXPECT_EQ(a.counters().unexpected, 1u);
   EXPECT_EQ(b.counters().unexpected, 1u);
+}
+
+/// Found by the simulator (seed 17443150295646211477, with keys): the clock of b's next incarnation was set
+/// back, so that its sessions seemed to begin before the one that its predecessor had named and used.
+TEST_F(SessionTableTest, OneThatAnEarlierIncarnationHasUsedIsOverAlsoIfTheClockWasSetBack) {
+  Node a(network, kA, kB, 1000);
+  {
+    Node b(network, kB, kA, 5000);
+    a.send();
+    network.drop = [](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      wire::FrameView view;
+      const bool admitted = wire::admit(packet.bytes, view) == wire::Refusal::none;
+      return to == kA && admitted && view.acknowledges();
+    };
+    pass(a, b);
+    ASSERT_EQ(b.counters().unexpected, 1u);
+    network.conditions.blackout = true;  // ends without a fin
+  }
+  network.conditions.blackout = false;
+  network.drop = nullptr;
+  Node restarted(network, kB, kA, 2000);
+  for (int i = 0; i < 200; ++i) {
+    clock.advance(5ms);
+    pass(a, restarted);
+  }
+  EXPECT_EQ(restarted.counters().unexpected, 0u) << "the message has been delivered twice";
+  EXPECT_EQ(a.counters().sessions_closed, 1u);
+  a.send();
+  for (int i = 0; i < 20; ++i) pass(a, restarted);
+  EXPECT_EQ(restarted.counters().unexpected, 1u);
 }
 
 TEST_F(SessionTableTest, AForgedNameGoesToThePeerThatReceivesWhatIsSentThere) {

@@ -291,17 +291,18 @@ TEST(FlowSession, AResetIsValidIfItQuotesAFrameInFlight) {
   block.session = 0;
   block.sequence = pair.a.flow->handshake().session();
   block.transmission = 1;
-  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "it can be forged without having seen a frame";
+  EXPECT_FALSE(pair.a.flow->validates_reset(block, kFromB.to))
+      << "it can be forged without having seen a frame";
   block.session = pair.a.flow->handshake().session();
-  EXPECT_TRUE(pair.a.flow->validates_reset(block));
+  EXPECT_TRUE(pair.a.flow->validates_reset(block, kFromB.to));
   block.transmission = 2;
-  EXPECT_FALSE(pair.a.flow->validates_reset(block));
+  EXPECT_FALSE(pair.a.flow->validates_reset(block, kFromB.to));
   block.transmission = 1;
   block.session = 4711;
-  EXPECT_FALSE(pair.a.flow->validates_reset(block));
+  EXPECT_FALSE(pair.a.flow->validates_reset(block, kFromB.to));
   block.session = pair.a.flow->handshake().session();
   block.sequence = pair.a.flow->handshake().session() + 1;
-  EXPECT_FALSE(pair.a.flow->validates_reset(block));
+  EXPECT_FALSE(pair.a.flow->validates_reset(block, kFromB.to));
 }
 
 /// Several incarnations of one name may have used the same session number, each with its own first frame.
@@ -321,12 +322,12 @@ TEST(FlowSession, AResetForAStaleEpochConcernsSmallerEpochsOnly) {
   block.transmission = view.transmission.value;
   block.reason = static_cast<std::uint8_t>(wire::ResetReason::stale_epoch);
   block.epoch = own;
-  EXPECT_FALSE(pair.a.flow->validates_reset(block)) << "the peer knows this incarnation";
+  EXPECT_FALSE(pair.a.flow->validates_reset(block, kFromB.to)) << "the peer knows this incarnation";
   block.epoch = own + 1;
-  EXPECT_TRUE(pair.a.flow->validates_reset(block));
+  EXPECT_TRUE(pair.a.flow->validates_reset(block, kFromB.to));
   block.epoch = 0;
   block.reason = static_cast<std::uint8_t>(wire::ResetReason::unknown_session);
-  EXPECT_TRUE(pair.a.flow->validates_reset(block));
+  EXPECT_TRUE(pair.a.flow->validates_reset(block, kFromB.to));
 }
 
 TEST(FlowSession, FinAfterDataLosesNeitherDataNorTheLastAcknowledgement) {
