@@ -362,7 +362,7 @@ PAIR_TEST(Wait, ASleeperThatKnowsItsPeerUsesNextToNoProcessorTime) {
   e.must([&] { return fi_recv(e.ep(), &value, 1, nullptr, FI_ADDR_UNSPEC, &any); });
   sleep_cheaply(e, milliseconds(1000), 200);
   e.must([&] { return fi_recv(e.ep(), &value, 1, nullptr, team.peer(), &directed); });
-  sleep_cheaply(e, milliseconds(1000), 200);  // half of it on a quiet machine
+  sleep_cheaply(e, milliseconds(1000), 200);
 }
 
 SINGLE_TEST(Wait, AMessageToOneselfWakesASleeper) {

@@ -1,7 +1,8 @@
-// Regions of other processes that an engine reaches alone, as on one node: a pair of hosts may be such a pair,
-// whatever the network between them does. Most accesses copy at once; some are left to the target. Of a read a
-// part of the bytes is copied then, as if the kernel had not let all of them through. Of a write nothing is: the
-// oracle takes a write without report for complete when it sees its bytes, and the target would write them again.
+// Regions of other processes that an engine reaches alone, as on one node: a pair of hosts may be such a
+// pair, whatever the network between them does. Most accesses copy at once; some are left to the target. Of
+// a read a part of the bytes is copied then, as if the kernel had not let all of them through. Of a write
+// nothing is: the oracle takes a write without report for complete when it sees its bytes, and the target
+// would write them again.
 #pragma once
 
 #include <vector>

@@ -9,8 +9,8 @@
 namespace cluster::sim {
 namespace {
 
-/// Found by the simulator (seed 17443150295646212591): when the target had written the other half of a write without
-/// report, the oracle took the write for complete, and the target wrote the rest.
+/// Found by the simulator (seed 17443150295646212591): when the target had written the other half of a
+/// write without report, the oracle took the write for complete, and the target wrote the rest.
 TEST(SimRegions, AWriteThatIsLeftToTheTargetCopiesNothing) {
   std::array<std::byte, 64> memory{};
   std::array<std::byte, 64> source;

@@ -2,15 +2,16 @@
 #pragma once
 
 #include <csignal>
+#include <exception>
 #include <functional>
 #include <optional>
-#include <system_error>
 #include <thread>
 
 namespace cluster::os {
 
-/// Runs `work` in a thread of its own; the destructor waits for its end. If the process can have no further thread,
-/// the constructor runs `work` itself. All signals are blocked in the thread, because they are for the application.
+/// Runs `work` in a thread of its own, and waits for its end in the destructor. If there is no memory or no
+/// further thread, the constructor runs `work` itself. All signals are blocked in the thread, because they
+/// are for the application.
 class HelperThread {
  public:
   explicit HelperThread(const std::function<void()>& work) {
@@ -20,7 +21,7 @@ class HelperThread {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       thread_.emplace(work);
-    } catch (const std::system_error&) {
+    } catch (const std::exception&) {
       work();
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -44,7 +44,7 @@ class PacketLink final : public link::Link {
         neighbours_(port_->name().family(), environment.log),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
-  /// The kernel waits for grace periods, tens of milliseconds, when it closes a packet socket. The waits overlap.
+  /// To close a packet socket, the kernel waits for grace periods, tens of milliseconds. The waits overlap.
   ~PacketLink() override {
     const HelperThread ethertype([this] { ethertype_ring_.reset(); });
     const HelperThread sender([this] { sender_.reset(); });

@@ -41,9 +41,9 @@ struct PortSockets {
 
 /// Returns a program for a reuseport group. If there is a socket for keep-alives, keep-alives go to it. But
 /// if `thinning` is on, one keep-alive in four goes to the socket `aside` (Thinning::kKeepAliveShift). If
-/// `thinning` is on, other frames go to `aside` if `thinning` does not let their session pass, or if they are
-/// too short to name one. All remaining frames go to the main socket. So does a keep-alive that the kernel has
-/// joined with other datagrams.
+/// `thinning` is on, other frames go to `aside` if `thinning` does not let their session pass, or if they
+/// are too short to name one. All remaining frames go to the main socket. So does a keep-alive that the
+/// kernel has joined with other datagrams.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
 /// Returns a program for a reuseport group of two listeners. Connections from `hosts` go to the first

@@ -322,8 +322,8 @@ TEST_F(SessionNamedAgain, AnotherIsNewAlsoIfItsClockWasSetBack) {
   EXPECT_EQ(a.counters().unexpected, 2u);
 }
 
-/// Found by the simulator (seed 17443150295646217013): a has lost b's present incarnation, of which nothing had
-/// arrived, and then a call comes.
+/// Found by the simulator (seed 17443150295646217013): a has lost b's present incarnation, of which nothing
+/// had arrived, and then a call comes.
 class CallAfterUnusedSession : public SessionNamedAgain {
  protected:
   CallAfterUnusedSession() {
