@@ -15,6 +15,7 @@ enum class Status {
   /// No transport reaches the peer, the peer did not answer within the timeout, or an ICMP error arrived.
   unreachable,
   refused,         ///< the host answers, but no endpoint has that port
+  prohibited,      ///< a firewall, of this host or another, refuses frames to the peer
   reset,           ///< the peer has closed or restarted
   ended,           ///< the kernel on the peer's node reports that the peer's process has ended
   exhausted,       ///< the peer, on this node, has no free descriptor for the connection

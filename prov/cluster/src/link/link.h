@@ -111,7 +111,7 @@ struct PathError {
       64;  ///< enough for a frame header, and for the sender's salt in an association request
 
   SocketAddress peer;
-  Status status = Status::ok;    ///< refused (port unreachable) or unreachable (host, network)
+  Status status = Status::ok;    ///< refused (port unreachable), unreachable (host, network) or prohibited
   std::uint8_t link = 0;         ///< the number of the link that sent the frame
   bool vouched = false;          ///< the link has already verified the quoted frame
   std::uint8_t quoted_size = 0;  ///< may be 0, because routers need not quote bytes behind the UDP header

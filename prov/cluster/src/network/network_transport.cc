@@ -173,12 +173,15 @@ bool NetworkTransport::succeeds(Peer& peer, std::uint64_t epoch) {
   return false;
 }
 
-std::string NetworkTransport::timeout_text(const Peer& peer, Status status) const {
+std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const {
   const RemotePeer* const remote = parts_.find(peer);
   const EngineSettings& settings = parts_.settings;
   if (status == Status::stuck)
     return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
-  if (status != Status::unreachable || remote == nullptr || remote->flow == nullptr) return {};
+  if (remote == nullptr || remote->flow == nullptr) return {};
+  if (status == Status::refused && remote->flow->liveness().kernel_vouches())
+    return ", although its TCP port is open, so a firewall may refuse UDP";
+  if (status != Status::unreachable) return {};
   const Duration silence = remote->flow->liveness().silent_for();
   if (silence < settings.peer_timeout) return {};
   return ", no answer for " + seconds(silence) + " (FI_CLUSTER_PEER_TIMEOUT)";
@@ -186,6 +189,8 @@ std::string NetworkTransport::timeout_text(const Peer& peer, Status status) cons
 
 const char* NetworkTransport::advice(Status status) const {
   if (status == Status::stuck) return " (cluster-info --why on its node says what it does)";
+  if (status == Status::prohibited)
+    return " (cluster-info --ports prints what the firewalls between the nodes must let pass)";
   if (status != Status::unreachable) return "";
   return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
 }

@@ -87,7 +87,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   bool vouches_for(Peer& peer) override;
   bool vouches_for_name(const SocketAddress& name) override;
   bool succeeds(Peer& peer, std::uint64_t epoch) override;
-  std::string timeout_text(const Peer& peer, Status status) const override;
+  std::string loss_detail(const Peer& peer, Status status) const override;
   const char* advice(Status status) const override;
   void report(const Peer& peer, transport::PeerStats& stats) const override;
   std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer& peer) override;

@@ -1,7 +1,9 @@
 #include "os/path_error_queue.h"
 
 #include <linux/errqueue.h>
+#include <linux/icmpv6.h>
 #include <netinet/in.h>
+#include <netinet/ip_icmp.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -14,17 +16,27 @@
 namespace cluster::os {
 namespace {
 
-Status status_of(const sock_extended_err& report) {
+bool prohibits(const sock_extended_err& report) {
+  if (report.ee_origin == SO_EE_ORIGIN_ICMP6) return report.ee_errno == EACCES;
+  return report.ee_type == ICMP_DEST_UNREACH &&
+         (report.ee_code == ICMP_NET_ANO || report.ee_code == ICMP_HOST_ANO ||
+          report.ee_code == ICMP_PKT_FILTERED);
+}
+
+/// `offender`: the host that sent the error. Only the peer's host knows that a port is closed, so any other host
+/// that says so is a firewall.
+Status status_of(const sock_extended_err& report, const SocketAddress& peer, const SocketAddress& offender) {
   // Ignores local errors, such as a frame that is too long, because the sending call has already returned
   // them.
   if (report.ee_origin != SO_EE_ORIGIN_ICMP && report.ee_origin != SO_EE_ORIGIN_ICMP6) return Status::ok;
+  if (prohibits(report)) return Status::prohibited;
   switch (report.ee_errno) {
-    case ECONNREFUSED: return Status::refused;
+    case ECONNREFUSED:
+      return offender.empty() || offender.same_host(peer) ? Status::refused : Status::prohibited;
     case EHOSTUNREACH:
     case ENETUNREACH:
     case EHOSTDOWN:
-    case ENONET:
-    case EACCES: return Status::unreachable;
+    case ENONET: return Status::unreachable;
     default: return Status::ok;
   }
 }
@@ -53,8 +65,12 @@ bool take_report(int socket, link::PathError& error) {
     if (!v4 && !v6) continue;
     sock_extended_err report;
     std::memcpy(&report, CMSG_DATA(c), sizeof report);
-    error.status = status_of(report);
+    sockaddr_storage offender{};
+    const std::size_t left = c->cmsg_len - CMSG_LEN(sizeof report);
+    std::memcpy(&offender, CMSG_DATA(c) + sizeof report, std::min(left, sizeof offender));
     error.peer = SocketAddress::from(reinterpret_cast<sockaddr*>(&peer), message.msg_namelen);
+    error.status = status_of(report, error.peer,
+                             SocketAddress::from(reinterpret_cast<sockaddr*>(&offender), sizeof offender));
   }
   return true;
 }
@@ -131,6 +147,19 @@ void PathErrorQueue::keep(const link::PathError& error) {
     --waiting_;
   }
   kept_[(first_ + waiting_++) % kKept] = error;
+}
+
+void PathErrorQueue::add_prohibited(const link::OutFrame& frame) {
+  link::PathError error;
+  error.peer = frame.path->to;
+  error.status = Status::prohibited;
+  for (std::size_t i = 0; i < frame.count && error.quoted_size < error.quoted.size(); ++i) {
+    const std::size_t part = std::min(frame.pieces[i].size(), error.quoted.size() - error.quoted_size);
+    std::memcpy(error.quoted.data() + error.quoted_size, frame.pieces[i].data(), part);
+    error.quoted_size = static_cast<std::uint8_t>(error.quoted_size + part);
+  }
+  const std::lock_guard lock(mutex_);
+  enough_memory_for([&] { keep(error); });
 }
 
 std::size_t PathErrorQueue::take(std::span<link::PathError> errors) {

@@ -52,6 +52,8 @@ class PathErrorQueue {
   void remove(int socket);
   /// Empties the error queues of the sockets.
   void drain(Time now);
+  /// Adds an error about a frame that this host's firewall has not let out.
+  void add_prohibited(const link::OutFrame& frame);
   /// Moves the oldest errors to `errors`, as many as fit. Returns their number.
   std::size_t take(std::span<link::PathError> errors);
 

@@ -49,6 +49,19 @@ void append_passing(FilterProgram& program, const link::Thinning& thinning, std:
   }
 }
 
+/// Appends a test of the frame whose header begins at `at`. If a session or a path may begin with the frame, the
+/// program continues with the next instruction, otherwise behind it.
+void append_beginning(FilterProgram& program, std::uint32_t at) {
+  constexpr std::uint32_t kKindAndFlags = offsetof(wire::FrameHeader, kind);
+  static_assert(offsetof(wire::FrameHeader, flags) == kKindAndFlags + 1);
+  const auto first_of = [](wire::FrameKind kind) { return static_cast<std::uint32_t>(kind) << 8; };
+  program.push_back(BPF_STMT(BPF_LD | BPF_H | BPF_ABS, at + kKindAndFlags));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, wire::frame_flag::kOpening, 2, 0));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first_of(wire::FrameKind::path_challenge), 0, 2));
+  program.push_back(
+      BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, first_of(wire::FrameKind::association_unknown), 1, 0));
+}
+
 /// Builds a program that accepts a packet if all its conditions hold.
 class Conditions {
  public:
@@ -67,6 +80,12 @@ class Conditions {
   }
   Conditions& must_not_be(std::uint32_t value) {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
+    return *this;
+  }
+  /// The frame whose header begins at `at` must not be one with which a session or a path begins.
+  Conditions& must_not_begin(std::uint32_t at) {
+    append_beginning(program_, at);
+    program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
     return *this;
   }
   /// The thinning must let the frame pass whose header begins at `at`.
@@ -129,17 +148,21 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
     require_v4(conditions, ours);
   }
   const auto frame = static_cast<std::uint32_t>(headers_size(ours.family()));
+  if (ether_type != kClusterEtherType) conditions.must_not_begin(frame);
   if (thinning.on) conditions.must_pass(thinning, frame);
   return conditions.finish();
 }
 
-FilterProgram all_but_interface(int index) {
-  return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_PKTTYPE)),
-          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_BROADCAST, 2, 0),
-          BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_IFINDEX)),
-          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(index), 1, 0),
-          BPF_STMT(BPF_RET | BPF_K, kWhole),
-          BPF_STMT(BPF_RET | BPF_K, 0)};
+FilterProgram frames_beside_ring(int index) {
+  constexpr std::uint32_t kUdpHeader = 8;  // the program of a UDP socket sees it
+  FilterProgram program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_PKTTYPE)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_BROADCAST, 6, 0),
+                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_IFINDEX)),
+                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(index), 0, 4)};
+  append_beginning(program, kUdpHeader);
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));
+  program.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
+  return program;
 }
 
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {

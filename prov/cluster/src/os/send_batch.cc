@@ -136,6 +136,7 @@ SendBatch::Verdict SendBatch::judge(int error, std::size_t message, bool repeate
       return Verdict::rebuild;
     case EAGAIN:
     case ENOMEM: return Verdict::stop;
+    case EPERM: prohibited_ = true; break;
     case EMSGSIZE:
       // The frame itself is too long for the path, so offload is not the cause.
       if (doubtful_) restore_offload(counters);

@@ -57,6 +57,8 @@ class SendBatch {
   bool take_reported() { return std::exchange(reported_, false); }
   /// Returns true if the kernel has refused a message with ENOBUFS since the last call of this function.
   bool take_no_buffer() { return std::exchange(no_buffer_, false); }
+  /// Returns true if this host's firewall has dropped a message since the last call of this function.
+  bool take_prohibited() { return std::exchange(prohibited_, false); }
   /// Called if a frame that the kernel refused with ENOBUFS has left another way. Its length was not the cause.
   void forget_refused() { refused_.size = SIZE_MAX; }
   void clear() { messages_ = parts_ = 0; }
@@ -107,11 +109,12 @@ class SendBatch {
   std::size_t messages_ = 0;
   std::size_t parts_ = 0;
   bool offload_;
-  bool proven_ = false;     ///< the kernel has accepted a super-datagram
-  unsigned refusals_ = 0;   ///< consecutive super-datagrams that the kernel refused with ENOBUFS
-  bool reported_ = false;   ///< what take_reported() returns next
-  bool no_buffer_ = false;  ///< what take_no_buffer() returns next
-  bool doubtful_ = false;   ///< offload was given up; the next single frame shows whether it was the cause
+  bool proven_ = false;      ///< the kernel has accepted a super-datagram
+  unsigned refusals_ = 0;    ///< consecutive super-datagrams that the kernel refused with ENOBUFS
+  bool reported_ = false;    ///< what take_reported() returns next
+  bool no_buffer_ = false;   ///< what take_no_buffer() returns next
+  bool prohibited_ = false;  ///< what take_prohibited() returns next
+  bool doubtful_ = false;    ///< offload was given up; the next single frame shows whether it was the cause
   struct {
     std::size_t size = SIZE_MAX;  ///< size of the shortest single frame that was refused with ENOBUFS
     Time since{};                 ///< since this time the kernel has accepted no frame of that size or longer

@@ -157,6 +157,7 @@ std::size_t UdpSender::send_one(const link::OutFrame& frame) {
   for (std::size_t i = 0; i < frame.count; ++i) batch_.add(frame.pieces[i]);
   const std::size_t sent = batch_.submit(port_->socket(), counters_).frames;
   if (batch_.take_reported()) port_->drain_path_errors();
+  if (batch_.take_prohibited()) port_->note_prohibited(frame);
   return sent;
 }
 

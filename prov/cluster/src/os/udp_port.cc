@@ -149,7 +149,7 @@ void UdpPort::bind_egress(int index) {
 }
 
 bool UdpPort::ignore_interface(int index) {
-  FilterProgram program = all_but_interface(index);
+  FilterProgram program = frames_beside_ring(index);
   if (attach_filter(socket_.number(), SO_ATTACH_FILTER, program) != 0) return false;
   ignored_ = index;
   return true;

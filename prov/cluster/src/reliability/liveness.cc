@@ -215,6 +215,7 @@ void Liveness::judge(Suspicion suspicion, PeerState state, Duration lasted) {
 }
 
 Suspicion Liveness::suspicion_of_errors() const {
+  if (error_ == Status::prohibited) return Suspicion::prohibited;
   return refused() ? Suspicion::port_closed : Suspicion::host_unreachable;
 }
 

@@ -33,6 +33,7 @@ enum class Suspicion : std::uint8_t {
   port_closed,  ///< an ICMP error "port unreachable" that quotes a frame of ours
   /// An ICMP error "host unreachable" or "network unreachable" that quotes a frame of ours.
   host_unreachable,
+  prohibited,      ///< a firewall refuses a frame of ours, by an ICMP error that quotes it or on this host
   kernel_refuses,  ///< the peer's kernel refuses a connection, or resets one
 };
 
@@ -84,6 +85,8 @@ inline constexpr Verdict kVerdicts[] = {
     // is no row for a met peer, whose silence decides. The address of an unmet peer may be wrong.
     {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
      kUnreachableTolerated},
+    // A firewall that begins to refuse the frames of a met peer may be changed again, so its silence decides.
+    {Suspicion::prohibited, PeerState::unmet, InOutage::goes_on, Status::prohibited, kStartingTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // such questions.
     {Suspicion::kernel_refuses, PeerState::corroborated, InOutage::goes_on, Status::ended, Duration{0}},

@@ -131,11 +131,9 @@ void PeerReach::close(Peer& peer, Status status) {
   for (Transport* const each : transports_) each->after_close(peer);
 }
 
-/// Returns a text for the log: how long the peer was silent before it was given up, and which setting decides
-/// that. Returns an empty text if the peer was not lost by a timeout.
-std::string PeerReach::timeout_text(const Peer& peer, Status status) const {
+std::string PeerReach::loss_detail(const Peer& peer, Status status) const {
   for (const Transport* const each : transports_) {
-    if (std::string text = each->timeout_text(peer, status); !text.empty()) return text;
+    if (std::string text = each->loss_detail(peer, status); !text.empty()) return text;
   }
   return {};
 }
@@ -171,7 +169,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
              describe(status));
   } else {
     log.warn("peer %s is lost: %s%s; unfinished operations with it end with an error%s",
-             peer.name().text().c_str(), describe(status), timeout_text(peer, status).c_str(),
+             peer.name().text().c_str(), describe(status), loss_detail(peer, status).c_str(),
              advice(peer, status));
   }
 }

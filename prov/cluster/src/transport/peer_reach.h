@@ -113,7 +113,7 @@ class PeerReach {
   void ask_for_memory(Peer& peer);
   bool asking(const Peer& peer) const;
   void log_end(const Peer& peer, Status status, bool orderly);
-  std::string timeout_text(const Peer& peer, Status status) const;
+  std::string loss_detail(const Peer& peer, Status status) const;
   const char* advice(const Peer& peer, Status status) const;
   void report_loss(const Peer& peer, Status status);
 

@@ -65,7 +65,7 @@ TEST(PortFilter, LetsThroughOurFramesOfAnySize) {
   for (const Family family : {Family::v4, Family::v6}) {
     Sieve sieve(frames_for(ours(family), ip_ether_type(family)));
     for (const std::size_t payload :
-         {std::size_t{0}, std::size_t{32}, std::size_t{1472}, std::size_t{60000}}) {
+         {std::size_t{4}, std::size_t{32}, std::size_t{1472}, std::size_t{60000}}) {
       EXPECT_TRUE(sieve.passes(frame_to(ours(family), payload))) << payload;
     }
   }
@@ -90,6 +90,29 @@ TEST(PortFilter, KnowsOneTypeFromTheOther) {
     EXPECT_TRUE(own.passes(frame_to(ours(family), 64, Framing::own)));
     EXPECT_FALSE(own.passes(frame_to(ours(family), 64)));
     EXPECT_FALSE(own.passes(frame_to(ours(family).with_port(9229), 64, Framing::own)));
+  }
+}
+
+/// The host's firewall has to let these pass, and it does not see the frames of a ring.
+TEST(PortFilter, LeavesFramesWithWhichASessionOrAPathBeginsToTheSocket) {
+  using enum wire::FrameKind;
+  for (const Family family : {Family::v4, Family::v6}) {
+    Sieve ip(frames_for(ours(family), ip_ether_type(family)));
+    Sieve own(frames_for(ours(family), kClusterEtherType));
+    for (std::uint8_t kind = 1; kind <= static_cast<std::uint8_t>(sibling_response); ++kind) {
+      for (unsigned flags = 0; flags < 256; ++flags) {
+        const auto is = [&](wire::FrameKind each) { return kind == static_cast<std::uint8_t>(each); };
+        const bool begins = (flags & wire::frame_flag::kOpening) != 0 || is(path_challenge) ||
+                            is(path_response) || is(association_request) || is(association_response);
+        for (const Framing framing : {Framing::udp, Framing::own}) {
+          std::vector<std::byte> frame = frame_to(ours(family), 64, framing);
+          frame.at(headers_size(family) + offsetof(wire::FrameHeader, kind)) = std::byte{kind};
+          frame.at(headers_size(family) + offsetof(wire::FrameHeader, flags)) = static_cast<std::byte>(flags);
+          const bool passes = framing == Framing::own ? own.passes(frame) : ip.passes(frame);
+          EXPECT_EQ(passes, framing == Framing::own || !begins) << int{kind} << " " << flags;
+        }
+      }
+    }
   }
 }
 

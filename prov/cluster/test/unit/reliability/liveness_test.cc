@@ -43,6 +43,7 @@ void say(Liveness& liveness, Suspicion suspicion, PeerState state, Time now) {
     case Suspicion::stuck: return liveness.on_answer(now, now, Liveness::By::responder);
     case Suspicion::port_closed: liveness.on_path_error(now, Status::refused, known); return;
     case Suspicion::host_unreachable: liveness.on_path_error(now, Status::unreachable, known); return;
+    case Suspicion::prohibited: liveness.on_path_error(now, Status::prohibited, known); return;
     case Suspicion::kernel_refuses: return liveness.on_probe(now, Answer::ended);
   }
 }
