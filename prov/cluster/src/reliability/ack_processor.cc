@@ -76,11 +76,14 @@ std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* rang
     paths_[frame.path].recovery.on_frame_acked({s, frame.transmission, frame.sent_at, frame.sendings == 1});
     for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, ack);
     frame_size_.on_acked(s, frame.sendings);
+    if (frame_size_.in_doubt()) [[unlikely]]
+      frame_size_.on_arrived(sizeof(wire::FrameHeader) + frame.body->size());
     queue_.recycle(std::move(frame.body));
   };
   const auto on_run_acked = [&](const AckedStretch& stretch) {
     acked += stretch.frames.count;
     paths_[stretch.path].recovery.on_frame_acked(stretch.frames);
+    if (frame_size_.in_doubt()) frame_size_.on_arrived(sizeof(wire::FrameHeader) + stretch.segments);
     if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, ack);
   };
   queue_.window().acknowledge(ack, ranges, on_acked, on_run_acked);

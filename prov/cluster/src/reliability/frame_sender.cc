@@ -91,7 +91,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
       break;
     }
     frames_left = selection.frames_left;
-    if (selection.retransmissions && meets_black_hole(selection)) {
+    if (selection.retransmissions && meets_black_hole(now, selection)) {
       queue_.close_open_frame();
       frame_size_.on_black_hole(queue_.window().end());
       frames_left = true;
@@ -206,13 +206,12 @@ std::size_t FrameSender::size_of(Sequence s) const {
 
 /// Returns true if one of the frames to retransmit has probably met a black hole. A PMTU probe does not
 /// count, because it now leaves without its padding.
-bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) const {
+bool FrameSender::meets_black_hole(Time now, const FrameSelector::Selection& selection) {
   for (std::size_t i = 0; i < selection.count && selection.picks[i].retransmission(); ++i) {
     const Sequence s = selection.picks[i].sequence;
     const std::size_t size = size_of(s);
     if (frame_size_.pmtu_probe() == s) continue;
-    if (frame_size_.suspects(std::min(size, frame_size_.frame_max()), queue_.window().at(s).sendings))
-      return true;
+    if (frame_size_.suspects(now, size, queue_.window().at(s).sendings)) return true;
   }
   return false;
 }

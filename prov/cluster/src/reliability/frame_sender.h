@@ -154,7 +154,7 @@ class FrameSender {
     counters_.frames_sent += frames;
     sent_ += frames;
   }
-  bool meets_black_hole(const FrameSelector::Selection& selection) const;
+  bool meets_black_hole(Time now, const FrameSelector::Selection& selection);
   void note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken, std::size_t path);
   void note_retransmission(Time now, Sequence s, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,

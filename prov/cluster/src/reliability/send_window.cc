@@ -130,7 +130,7 @@ void SendWindow::remove(Sequence s, SentFrame& frame) {
 AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   SentFrame& first = at(s);
   const bool once = first.state == SentFrame::State::in_flight && first.sendings == 1;
-  AckedStretch stretch{{s, first.transmission, first.sent_at, once}, first.path, false, {}, 0};
+  AckedStretch stretch{{s, first.transmission, first.sent_at, once}, first.path};
   first.state = SentFrame::State::acknowledged;
   Sequence next = s + 1;
   for (TransmissionNumber wanted = first.transmission + 1; once && next != end; ++next, ++wanted) {
@@ -149,6 +149,7 @@ AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   FrameRun& run = run_at(first.run);
   run.outstanding -= count;
   stretch.ordered = run.ordered;
+  stretch.segments = wire::encoded_size(run.segment) + run.part;
   stretch.run_end = run.end();
   if (run.outstanding == 0) stretch.token = run.token;
   return stretch;

@@ -71,7 +71,8 @@ struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;
   bool ordered = false;
-  Sequence run_end;          ///< the sequence behind the last frame of the run
+  std::size_t segments = 0;  ///< bytes of segments in each frame
+  Sequence run_end{};        ///< the sequence behind the last frame of the run
   carrier::Token token = 0;  ///< the token of the run if the whole run is now acknowledged, else 0
 };
 
