@@ -85,7 +85,7 @@ class PacketLink final : public link::Link {
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   std::size_t send_through_socket(std::span<const link::OutFrame> frames);
-  std::size_t send_to_all_hosts(std::span<const link::OutFrame> frames);
+  std::size_t send_without_table(std::span<const link::OutFrame> frames);
   std::size_t receive_rings(std::span<link::InFrame> frames);
   std::size_t receive_rings_and_socket(std::span<link::InFrame> frames);
   bool socket_is_due();
@@ -143,17 +143,19 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
   const std::size_t sent = socket_sender_->send(frames);
   if (!socket_sender_->take_no_buffer() || !neighbours_.is_full(SystemClock().now())) return sent;
   socket_sender_->forget_refused();
-  return sent + send_to_all_hosts(frames.subspan(sent));
+  return sent + send_without_table(frames.subspan(sent));
 }
 
-/// Called if the kernel refuses the frames because its neighbour table is full. The first frames to a peer need no neighbour table if all hosts of the network get them: only the peer takes
-/// them, and its answer tells this link its hardware address.
-std::size_t PacketLink::send_to_all_hosts(std::span<const link::OutFrame> frames) {
+/// Called if the kernel refuses the frames because its neighbour table is full. A frame goes to the hardware
+/// address address that the peer had last, unless the timeouts are so many that its card may be another one: with many
+/// hosts, a timeout rather has the reason that a processor is busy. The first frames to a peer go to all hosts of the network: only the peer takes them,
+/// and its answer tells this link its hardware address.
+std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {
     if (own(frame.path->to)) break;
     link::Path path = link::ip_path(*frame.path);
-    path.mac = kAllHosts;
+    if (path.mac == link::Path{}.mac || WatchedInterface::asks_all(path)) path.mac = kAllHosts;
     path.mac_known = true;
     frame.path = &path;
     if (sender_->send({&frame, 1}) == 0) break;

@@ -15,7 +15,7 @@
 // each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
 // not know the hardware address of the destination. In this case the kernel finds the route and the address.
 // The link learns the hardware address from the answer. If the kernel refuses to send, because its neighbour
-// table is full, the link sends the frame to all hosts of the network. If instead the queue of the interface is
+// table is full, the link sends the frame to the last known hardware address, or else to all hosts of the network. If instead the queue of the interface is
 // full, the frame waits. The ring accepts no such frame, so the
 // UDP socket of the destination receives it.
 //

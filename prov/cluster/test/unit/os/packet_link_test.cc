@@ -148,6 +148,19 @@ TEST_F(PacketLinkRings, FramesGoToAllHostsIfTheTableIsFullButNotIfTheQueueIs) {
   table_is_full = true;
   ASSERT_TRUE(test::eventually([&] { return send_again(2); }));
   EXPECT_EQ(arrived[0].number, 2u);
+  EXPECT_FALSE(arrived[0].from.mac_known) << "it went to all hosts, and so into no ring";
+
+  link::Path doubtful{other->station.name(), hosts_->interface(1).mac, false};
+  doubtful.doubts = 9;
+  one->station.send(doubtful, {test::numbered(3, 64)});
+  arrived = other->station.receive(1);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_TRUE(arrived[0].from.mac_known) << "it went to the last known hardware address";
+  doubtful.doubts = 16;
+  one->station.send(doubtful, {test::numbered(4, 64)});
+  arrived = other->station.receive(1);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_FALSE(arrived[0].from.mac_known) << "the card may be another one";
 }
 
 TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSentLater) {
