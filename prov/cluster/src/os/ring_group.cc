@@ -146,9 +146,9 @@ std::vector<KnownGroup>& known_groups() {
 
 /// The kernel, for the steps of one seat. Sockets that leave the keeper are closed by the destructor, after the
 /// lock is released, because the kernel takes milliseconds for each.
-class RingGroup::Kernel final : public RingKernel {
+class SeatKernel final : public RingKernel {
  public:
-  Kernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
+  SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
 
   bool lives(std::uint32_t process) override { return group_.lives(process); }
   int open(std::uint64_t) override {
@@ -265,7 +265,7 @@ std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered
 /// Takes a number for this process, and begins to answer processes that join.
 bool RingGroup::start(std::string& reason) {
   Descriptor none;
-  Kernel kernel(*this, none);
+  SeatKernel kernel(*this, none);
   const TableLock locked(file_, table_mutex_);
   if (!locked) {
     reason = kStopped;
@@ -322,7 +322,7 @@ std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& grou
                                           const SocketAddress& address, const RingLayout& layout,
                                           std::size_t blocks, std::size_t members_max, std::string& reason) {
   auto seat = std::make_unique<RingSeat>(group, kind);
-  Kernel kernel(*group, seat->socket);
+  SeatKernel kernel(*group, seat->socket);
   const TableLock locked(group->file_, group->table_mutex_);
   if (!locked) {
     reason = kStopped;
@@ -357,7 +357,7 @@ bool RingGroup::enter(RingSeat& seat, std::string& reason) {
 
 /// Returns false without a reason if the socket cannot enter yet.
 bool RingGroup::enter_fanout(RingSeat& seat, std::string& reason) {
-  Kernel kernel(*this, seat.socket);
+  SeatKernel kernel(*this, seat.socket);
   const TableLock locked(file_, table_mutex_);
   if (!locked) {
     reason = kStopped;
@@ -389,7 +389,7 @@ bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reaso
 void RingGroup::install_now(const RingSeat& seat, RingList& list, std::string& reason) {
   RingProgram next;
   Descriptor none;
-  Kernel kernel(*this, none);
+  SeatKernel kernel(*this, none);
   if (const TableLock locked(file_, table_mutex_); locked) {
     next = RingSteps(table(), self_, kernel).program(seat.kind);
   } else {
@@ -407,7 +407,7 @@ void RingGroup::leave(RingSeat& seat) {
   if (seat.serial == 0) return;
   FilterProgram none = no_frames();
   attach_filter(seat.socket.number(), SO_ATTACH_FILTER, none);
-  Kernel kernel(*this, seat.socket);
+  SeatKernel kernel(*this, seat.socket);
   const TableLock locked(file_, table_mutex_);
   if (!locked) return;  // the place is free when this process ends
   RingSteps(table(), self_, kernel).leave(seat.kind, seat.serial);

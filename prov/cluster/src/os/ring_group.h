@@ -78,7 +78,7 @@ class RingGroup {
 
  private:
   friend struct RingSeat;
-  class Kernel;
+  friend class SeatKernel;  ///< in ring_group.cc
 
   RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, SharedMemory memory);
   static std::unique_ptr<RingGroup> open(int index, std::string& reason);
