@@ -59,7 +59,7 @@ class SendBatch {
   bool take_no_buffer() { return std::exchange(no_buffer_, false); }
   /// Returns true if this host's firewall has dropped a message since the last call of this function.
   bool take_prohibited() { return std::exchange(prohibited_, false); }
-  /// Called if a frame that the kernel refused with ENOBUFS has left another way. Its length was not the cause.
+  /// Called if the length of the frames was not the cause of ENOBUFS.
   void forget_refused() { refused_.size = SIZE_MAX; }
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }
