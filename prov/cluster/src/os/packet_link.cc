@@ -87,7 +87,7 @@ class PacketLink final : public link::Link {
   std::size_t send_through_socket(std::span<const link::OutFrame> frames);
   std::size_t send_without_table(std::span<const link::OutFrame> frames);
   std::size_t receive_rings(std::span<link::InFrame> frames);
-  std::size_t receive_rings_and_socket(std::span<link::InFrame> frames);
+  std::size_t receive_rings_and_socket(std::span<link::InFrame> frames, bool due);
   bool socket_is_due();
   void renew();
 
@@ -168,6 +168,8 @@ void PacketLink::renew() {
   const std::optional<Interface> now = interface_.renew();
   if (!now || !now->has_ethernet) return;
   own_ = interface_.addresses();
+  ring_->forget_source();
+  if (ethertype_ring_) ethertype_ring_->forget_source();
   const SocketAddress::Family family = port_->name().family();
   frame_max_ = frame_max_renewed(frame_max_opened_, now->mtu, family);
   sender_->renew(now->index, now->mac, frame_max_within(now->mtu, family));
@@ -193,32 +195,29 @@ bool PacketLink::socket_is_due() {
 }
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
-  if (!ethertype_ring_) return ring_->receive(frames);
+  if (!ethertype_ring_) return ring_->receive(frames, own_);
+  const bool both = !ring_->idle();
   // If a frame waits in the IP ring, leaves part of the space for it, even if the other ring is full.
-  const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
-  const std::size_t small = ethertype_ring_->receive(frames.first(most));
-  return small + ring_->receive(frames.subspan(small));
+  const std::size_t most = both ? frames.size() - frames.size() / 4 : frames.size();
+  const std::size_t small = ethertype_ring_->idle() ? 0 : ethertype_ring_->receive(frames.first(most), own_);
+  return both ? small + ring_->receive(frames.subspan(small), own_) : small;
 }
 
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   if (interface_.changed()) [[unlikely]]
     renew();
+  const bool due = socket_is_due();
+  if (!due && aside_.idle()) [[likely]]
+    return receive_rings(frames);
   // Leaves at least half of the space for frames from the rings and from the main socket.
   const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
-  return aside + receive_rings_and_socket(frames.subspan(aside));
+  return aside + receive_rings_and_socket(frames.subspan(aside), due);
 }
 
-std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames) {
-  const bool due = socket_is_due();
+std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames, bool due) {
   // Reserves space for the socket when its poll is due, even if the rings are never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
-  const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
-  // Frames that this node sends to itself arrive through the socket. Therefore a frame from the wire is
-  // forged if its source is an address of this node.
-  const auto accepted = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
-                                       [&](const link::InFrame& frame) { return own(frame.from.to); });
-  const auto count = static_cast<std::size_t>(accepted - frames.begin());
-  counters_.refused_malformed += taken - count;
+  const std::size_t count = receive_rings(frames.first(frames.size() - reserved));
   if (!due || count == frames.size()) return count;
   polls_since_socket_ = 0;
   const std::size_t more = socket_receiver_.receive(frames.subspan(count));

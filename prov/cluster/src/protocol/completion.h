@@ -2,10 +2,13 @@
 // and flags. A CompletionQueue grows as needed.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 
 #include "base/address.h"
 #include "base/environment.h"
@@ -63,11 +66,13 @@ struct Success {
 
 class CompletionQueue;
 
-/// The fast lane can write completions directly into the array of a caller that is reading a completion queue
+/// The lanes can write completions directly into the array of a caller that is reading a completion queue
 /// (api/cq.h: DirectEntries). This class stands for a turn of the engine without such a caller: all
 /// completions go into the queue.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
+  static const CompletionQueue* queue() { return nullptr; }
+  static std::size_t places() { return 0; }
   static void take(const Success&) {}
 };
 
@@ -86,7 +91,7 @@ class CompletionQueue {
   /// Adds a successful completion. Calls write(entry), which must set all fields of the new entry except
   /// those about failures.
   template <typename Write>
-  void push_success(Write&& write) {
+  [[gnu::always_inline]] void push_success(Write&& write) {
     Waker* waker = nullptr;
     {
       const std::lock_guard guard(lock_);
@@ -148,6 +153,36 @@ class CompletionQueue {
   Waker* waker_ = nullptr;  ///< the next completion wakes it
   RingQueue<Completion> entries_;
   std::atomic<std::size_t> size_{0};
+};
+
+/// The first successes of a turn for a caller that reads `queue`, which is empty. Later ones, and those for
+/// other queues, go into their queues. The default object stands for a turn without such a caller.
+class DirectSuccesses {
+ public:
+  DirectSuccesses() {}
+  /// The caller has space for `places` completions.
+  DirectSuccesses(const CompletionQueue* queue, std::size_t places)
+      : queue_(queue), left_(std::min(places, kMax)) {}
+
+  void report(CompletionQueue& queue, const Success& success) {
+    if (left_ != 0 && queue_ == &queue) {
+      --left_;
+      successes_[count_++] = success;
+    } else {
+      queue.push_success(success);
+    }
+  }
+  std::span<const Success> all() const { return {successes_.data(), count_}; }
+
+ private:
+  static constexpr std::size_t kMax = 4;
+
+  const CompletionQueue* queue_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t count_ = 0;
+  union {  // only those in use are written
+    std::array<Success, kMax> successes_;
+  };
 };
 
 /// A libfabric counter. It counts successes and errors.

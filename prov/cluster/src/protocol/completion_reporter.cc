@@ -17,11 +17,15 @@ void CompletionReporter::report_sent(const Message& message, Status status, cons
   const EndpointBindings& bindings = context_.bindings;
   if (message.collective) [[unlikely]]
     return bindings.engine.collectives->sent(message.context, status);
-  if (bindings.tx_queue != nullptr && (message.report || status != Status::ok)) {
-    Completion completion{
-        .context = message.context, .tagged = message.tagged, .status = status, .tag = message.tag};
-    if (status != Status::ok) completion.peer = culprit;
-    bindings.tx_queue->push(completion);
+  if (bindings.tx_queue != nullptr && status != Status::ok) [[unlikely]] {
+    bindings.tx_queue->push({.context = message.context,
+                             .tagged = message.tagged,
+                             .status = status,
+                             .tag = message.tag,
+                             .peer = culprit});
+  } else if (bindings.tx_queue != nullptr && message.report) {
+    bindings.tx_queue->push_success(
+        {.context = message.context, .tagged = message.tagged, .tag = message.tag});
   }
   count(bindings.send_counter, status);
 }

@@ -66,7 +66,7 @@ void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
   news.ack.known_end = window.next();
   news.ack.next = sender_.last_transmission() + 1;
   news.ack.arrived = arrived;
-  if (lone.ack_delay_ns) news.ack.delay = Duration(*lone.ack_delay_ns);
+  if (lone.knows_ack_delay()) news.ack.delay = Duration(lone.ack_delay_ns());
 }
 
 std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* ranges) {
@@ -116,8 +116,8 @@ std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
 }
 
 void AckProcessor::take_acked(std::vector<carrier::Token>& tokens) {
-  tokens.insert(tokens.end(), acked_tokens_.begin(), acked_tokens_.end());
-  acked_tokens_.clear();
+  tokens.clear();
+  tokens.swap(acked_tokens_);
 }
 
 }  // namespace cluster::reliability
