@@ -25,7 +25,7 @@ int endpoint_control(fid* endpoint, int command, void* argument) noexcept {
       return guarded([&] { return object.open_alias(alias->fid, alias->flags); });
     }
     case FI_GETOPSFLAG: return object.options().get_op_flags(static_cast<std::uint64_t*>(argument));
-    case FI_SETOPSFLAG: return object.options().set_op_flags(static_cast<const std::uint64_t*>(argument));
+    case FI_SETOPSFLAG: return object.set_op_flags(static_cast<const std::uint64_t*>(argument));
     default: return -FI_ENOSYS;
   }
 }
@@ -171,7 +171,7 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   if (handle == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   auto alias = std::unique_ptr<Endpoint>(new Endpoint(*this));
-  if (const int error = alias->options_.set_op_flags(&flags)) return error;
+  if (const int error = alias->set_op_flags(&flags)) return error;
   *handle = &alias.release()->fid;
   return 0;
 }
@@ -247,6 +247,12 @@ void Endpoint::connect_bound() {
   point_to_ops(true);
 }
 
+int Endpoint::set_op_flags(const std::uint64_t* flags) {
+  if (const int error = options_.set_op_flags(flags)) return error;
+  point_to_ops(engine_ != nullptr);
+  return 0;
+}
+
 /// Sets the pointers to the ops tables. For each table there are three variants: for an enabled endpoint, for
 /// one that is not enabled yet, and for an endpoint without the capability.
 void Endpoint::point_to_ops(bool enabled) {
@@ -254,8 +260,10 @@ void Endpoint::point_to_ops(bool enabled) {
     if (!(options_.caps() & capability)) return &unsupported_ops<Table>;
     return enabled ? &live : &disabled;
   };
-  msg = choose(FI_MSG, msg_ops, disabled_ops<fi_ops_msg>);
-  tagged = choose(FI_TAGGED, tagged_ops, disabled_ops<fi_ops_tagged>);
+  special_ops_ = make_special_ops(options_);
+  SpecialOps* const special = special_ops_.get();
+  msg = choose(FI_MSG, special != nullptr ? special->msg : msg_ops, disabled_ops<fi_ops_msg>);
+  tagged = choose(FI_TAGGED, special != nullptr ? special->tagged : tagged_ops, disabled_ops<fi_ops_tagged>);
   rma = choose(FI_RMA, rma_ops, disabled_ops<fi_ops_rma>);
   atomic = choose(FI_ATOMIC, atomic_ops, atomic_ops_disabled);
   collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);

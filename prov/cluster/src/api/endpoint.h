@@ -22,6 +22,7 @@
 #include "api/bound_fids.h"
 #include "api/ep_options.h"
 #include "api/fid_object.h"
+#include "api/special_ops.h"
 
 namespace cluster::api {
 
@@ -53,6 +54,8 @@ class Endpoint : public fid_ep, public RefCounted {
 
   /// Implements fi_ep_alias. Returns -FI_EOPBADSTATE before fi_enable.
   int open_alias(fid_t* handle, std::uint64_t flags);
+  /// Implements FI_SETOPSFLAG (EpOptions::set_op_flags).
+  int set_op_flags(const std::uint64_t* flags);
   int bind(fid_t object, std::uint64_t flags);
   int enable();
   ssize_t cancel(void* context);
@@ -94,6 +97,7 @@ class Endpoint : public fid_ep, public RefCounted {
   engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias has its original's engine
   InheritedFid inherited_fid_{fid};
   EpOptions options_;
+  std::unique_ptr<SpecialOps> special_ops_;  ///< null if the ordinary tables serve the endpoint
   engine::EndpointType type_;
   SocketAddress requested_name_;
   Ref<Domain> domain_;

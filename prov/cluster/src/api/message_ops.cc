@@ -171,14 +171,14 @@ template <typename... Tag>
 
 // --- Receiving. ---
 
-/// Builds a receive with the endpoint's operation flags and without buffers. FI_MULTI_RECV applies only to
-/// untagged messages.
+/// Builds a receive with the endpoint's operation flags and without buffers. If FI_MULTI_RECV is a flag of
+/// tagged receives, too, the endpoint has special_ops.h.
 template <typename... Tag>
 [[gnu::always_inline]] inline RecvOp recv_op(const EpOptions& options, fi_addr_t from, void* context,
                                              Tag... tag) {
   constexpr bool kTagged = sizeof...(tag) > 0;
   const TagMatch match{tag...};
-  return {.from = options.source(from),
+  return {.from = options.source<kTagged>(from),
           .context = context,
           .tag = match.tag,
           .ignore = match.ignore,
@@ -206,7 +206,7 @@ template <typename... Tag>
   constexpr bool kTagged = sizeof...(tag) > 0;
   const bool for_one_message = kTagged || options.default_min_multi_recv() == 0;
   if (for_one_message && endpoint.receive_short({.buffer = as_bytes(buffer, size),
-                                                 .from = options.source(from),
+                                                 .from = options.source<kTagged>(from),
                                                  .context = context,
                                                  .tag = match.tag,
                                                  .ignore = match.ignore,
@@ -251,12 +251,12 @@ ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noe
   Endpoint& endpoint = endpoint_of(handle);
   const EpOptions& options = endpoint.options();
   if (flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
-  RecvOp op{.from = options.source(message->addr),
+  RecvOp op{.from = options.source<std::is_same_v<Message, fi_msg_tagged>>(message->addr),
             .context = message->context,
             .report = options.report_receive(flags),
             .min_multi_recv = options.min_multi_recv(flags)};
   take_tag(*message, op);
-  if (op.tagged && op.min_multi_recv != 0) return -FI_EBADFLAGS;
+  if (op.min_multi_recv != 0 && !options.takes_multi_recv(op.tagged)) return -FI_EBADFLAGS;
   if (flags & kPeekFlags) {
     if (!apply_peek_flags(flags, op)) return -FI_EINVAL;
     if (op.peek != protocol::Peek::none || op.discard_claimed) return endpoint.receive(op);

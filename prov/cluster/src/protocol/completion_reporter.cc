@@ -43,10 +43,12 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
     return bindings.engine.collectives->received(receive.context, status, receive.total);
   }
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
-                                   ? context_.handles.handle_of(*receive.channel)
+                                   ? context_.handles.source_of(*receive.channel)
                                    : kAddrNotAvail;
   if (bindings.rx_queue != nullptr && (receive.report || status != Status::ok)) {
-    const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail;
+    // A source that is not available may also belong to a peer without a user identifier.
+    const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail &&
+                         context_.handles.handle_of(*receive.channel) == kAddrNotAvail;
     Completion completion{.context = receive.context,
                           .kind = Completion::Kind::receive,
                           .tagged = receive.tagged,
@@ -89,7 +91,7 @@ void CompletionReporter::peeked(const RecvOp& op, const UnexpectedMessage* messa
     completion.tag = message->tag;
     completion.data = message->data;
     completion.length = message->total;
-    if (bindings.want_source) completion.source = context_.handles.handle_of(*message->channel);
+    if (bindings.want_source) completion.source = context_.handles.source_of(*message->channel);
   }
   bindings.rx_queue->push(completion);
 }
@@ -134,7 +136,7 @@ void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWri
                           .has_data = true,
                           .data = write.data,
                           .length = write.length_so_far};
-    if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
+    if (bindings.want_source) completion.source = context_.handles.source_of(channel);
     bindings.rx_queue->push(completion);
   }
   accessed_by_peer(Access::write, region);

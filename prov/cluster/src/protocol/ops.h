@@ -72,8 +72,8 @@ struct RecvOp {
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
   /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which are packed without
-  /// gaps. The buffer takes no more messages when fewer bytes than this are free. The buffer is untagged and
-  /// has one slice.
+  /// gaps. The buffer takes no more messages when fewer bytes than this are free. The buffer has one
+  /// slice.
   std::size_t min_multi_recv = 0;
   bool recv_claimed = false;     ///< receive the message claimed earlier with this context
   bool discard_claimed = false;  ///< discard the message claimed earlier with this context
