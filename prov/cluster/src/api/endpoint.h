@@ -20,6 +20,7 @@
 
 #include "api/auth_key.h"
 #include "api/bound_fids.h"
+#include "api/call_copy.h"
 #include "api/ep_options.h"
 #include "api/fid_object.h"
 #include "api/special_ops.h"
@@ -49,6 +50,10 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;
+  ssize_t access_deferred(protocol::WriteOp& op, const TxFlags& flags) noexcept;
+  ssize_t access_deferred(protocol::ReadOp& op, const TxFlags& flags) noexcept;
+  /// Defers the call until its condition is met (FI_TRIGGER).
+  int trigger(CallCopy call);
 
   EpOptions& options() { return options_; }
 
@@ -66,6 +71,9 @@ class Endpoint : public fid_ep, public RefCounted {
   const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }
+  Domain& domain() { return *domain_; }
+  /// Returns the endpoint itself or, for an alias, its original.
+  Endpoint& origin() { return original_ ? *original_ : *this; }
   const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
   /// Returns true if a message to `to` can have FI_MATCH_COMPLETE. Only a single peer with a session reports
   /// that a receive has matched the message.

@@ -177,7 +177,8 @@ int EpOptions::set_op_flags(const std::uint64_t* flags) {
   const std::uint64_t direction = flags != nullptr ? direction_of(*flags) : 0;
   if (direction == 0) return -FI_EINVAL;
   const std::uint64_t wanted = *flags & ~direction;
-  if (wanted & (direction == FI_TRANSMIT ? kTxFlagsUnsupported : kRxFlagsUnsupported)) return -FI_EBADFLAGS;
+  const std::uint64_t unsupported = direction == FI_TRANSMIT ? kTxFlagsUnsupported : kRxFlagsUnsupported;
+  if (wanted & unsupported & ~(caps_ & FI_TRIGGER)) return -FI_EBADFLAGS;
   (direction == FI_TRANSMIT ? tx_op_flags_ : rx_op_flags_) = wanted;
   translate_flags();
   return 0;

@@ -97,7 +97,7 @@ class EpOptions {
   /// Implements fi_setopt. Limits and sizes can only be reduced. FI_OPT_MIN_MULTI_RECV can have any value.
   int set_option(int name, const void* value, std::size_t size);
   /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG. They read or replace the operation flags of one direction,
-  /// which `flags` names by FI_TRANSMIT or FI_RECV.
+  /// which `flags` names by FI_TRANSMIT or FI_RECV. An endpoint with FI_TRIGGER may have that flag here.
   int get_op_flags(std::uint64_t* flags) const;
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);
@@ -123,12 +123,13 @@ class EpOptions {
   std::uint64_t source(fi_addr_t address) const {
     return address | (tagged ? tagged_source_mask_ : source_mask_);
   }
+  std::uint64_t tx_op_flags() const { return tx_op_flags_; }
   std::uint64_t rx_op_flags() const { return rx_op_flags_; }
   /// Returns true if receives of this kind must name their source (FI_EXACT_DIRECTED_RECV).
   bool wants_exact_source(bool tagged) const;
   /// Returns true if receives of this kind may have FI_MULTI_RECV.
   bool takes_multi_recv(bool tagged) const;
-  /// Returns true if the endpoint needs the receives of checked_receives.h for this kind of receives.
+  /// Returns true if the endpoint needs the receives of special_ops.h for this kind of receives.
   bool receives_need_checks(bool tagged) const;
   const Limits& limits(Operation operation) const { return limits_[static_cast<std::size_t>(operation)]; }
 

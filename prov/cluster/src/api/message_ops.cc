@@ -6,6 +6,7 @@
 
 #include "api/endpoint.h"
 #include "api/ops_tables.h"
+#include "api/trigger_or_refuse.h"
 
 namespace cluster::api {
 namespace {
@@ -138,15 +139,19 @@ ssize_t sendv(fid_ep* handle, const iovec* vector, void** descriptors, std::size
 }
 
 /// The flags of the call replace the endpoint's operation flags.
-template <typename Message>
+template <typename Message, bool deferred = false>
 ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  if (flags & (endpoint.learns_of_matches(message->addr) ? kMessageFlagsUnsupported : kTxFlagsUnsupported))
-      [[unlikely]]
-    return -FI_EBADFLAGS;
+  const std::uint64_t unsupported =
+      flags & (endpoint.learns_of_matches(message->addr) ? kMessageFlagsUnsupported : kTxFlagsUnsupported);
+  if (unsupported != 0) [[unlikely]]
+    return trigger_or_refuse(endpoint, unsupported, CallCopy::Kind::send, *message, flags);
   const TxFlags tx_flags = endpoint.options().tx_flags(flags);
-  SendOp op{
-      .to = message->addr, .context = message->context, .data = message->data, .has_data = tx_flags.has_data};
+  SendOp op{.to = message->addr,
+            .context = message->context,
+            .data = message->data,
+            .has_data = tx_flags.has_data,
+            .deferred = deferred};
   take_tag(*message, op);
   return send_vector(endpoint, tx_flags, message->msg_iov, message->desc, message->iov_count, std::move(op));
 }
@@ -246,13 +251,15 @@ bool apply_peek_flags(std::uint64_t flags, RecvOp& op) {
 }
 
 /// The flags of the call replace the endpoint's operation flags.
-template <typename Message>
+template <typename Message, bool deferred = false>
 ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const EpOptions& options = endpoint.options();
-  if (flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
+  if (flags & kRxFlagsUnsupported) [[unlikely]]
+    return trigger_or_refuse(endpoint, flags & kRxFlagsUnsupported, CallCopy::Kind::receive, *message, flags);
   RecvOp op{.from = options.source<std::is_same_v<Message, fi_msg_tagged>>(message->addr),
             .context = message->context,
+            .deferred = deferred,
             .report = options.report_receive(flags),
             .min_multi_recv = options.min_multi_recv(flags)};
   take_tag(*message, op);
@@ -295,5 +302,19 @@ constinit fi_ops_tagged tagged_ops = {
     .senddata = senddata<std::uint64_t>,
     .injectdata = injectdata<std::uint64_t>,
 };
+
+constinit fi_ops_msg deferred_msg_ops = [] {
+  auto ops = stub_ops<fi_ops_msg>(kEnosys);
+  ops.sendmsg = sendmsg<fi_msg, true>;
+  ops.recvmsg = recvmsg<fi_msg, true>;
+  return ops;
+}();
+
+constinit fi_ops_tagged deferred_tagged_ops = [] {
+  auto ops = stub_ops<fi_ops_tagged>(kEnosys);
+  ops.sendmsg = sendmsg<fi_msg_tagged, true>;
+  ops.recvmsg = recvmsg<fi_msg_tagged, true>;
+  return ops;
+}();
 
 }  // namespace cluster::api

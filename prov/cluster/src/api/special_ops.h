@@ -13,6 +13,8 @@ namespace cluster::api {
 struct SpecialOps {
   fi_ops_msg msg;
   fi_ops_tagged tagged;
+  fi_ops_rma rma;
+  fi_ops_atomic atomic;
 };
 
 /// Returns the tables, or null if the ordinary tables serve an endpoint with these options.

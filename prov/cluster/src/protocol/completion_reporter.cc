@@ -17,10 +17,12 @@ void CompletionReporter::report_sent(const Message& message, Status status, cons
   const EndpointBindings& bindings = context_.bindings;
   if (message.collective) [[unlikely]]
     return bindings.engine.collectives->sent(message.context, status);
-  if (bindings.tx_queue != nullptr && (message.report || status != Status::ok)) {
+  if (message.deferred || (bindings.tx_queue != nullptr && (message.report || status != Status::ok))) {
     Completion completion{
         .context = message.context, .tagged = message.tagged, .status = status, .tag = message.tag};
     if (status != Status::ok) completion.peer = culprit;
+    if (message.deferred) [[unlikely]]
+      return bindings.deferred->completed(completion, bindings.tx_queue);
     bindings.tx_queue->push(completion);
   }
   count(bindings.send_counter, status);
@@ -45,7 +47,7 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
                                    ? context_.handles.source_of(*receive.channel)
                                    : kAddrNotAvail;
-  if (bindings.rx_queue != nullptr && (receive.report || status != Status::ok)) {
+  if (receive.deferred || (bindings.rx_queue != nullptr && (receive.report || status != Status::ok))) {
     // A source that is not available may also belong to a peer without a user identifier.
     const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail &&
                          context_.handles.handle_of(*receive.channel) == kAddrNotAvail;
@@ -65,6 +67,10 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
     }
     const Channel* channel = receive.channel != nullptr ? receive.channel : receive.from;
     if (completion.status != Status::ok && channel != nullptr) completion.peer = channel->name;
+    if (receive.deferred) [[unlikely]] {
+      if (got_message) context_.counters.bytes_received += receive.total;
+      return bindings.deferred->completed(completion, bindings.rx_queue);
+    }
     bindings.rx_queue->push(completion);
   }
   count(bindings.receive_counter, status);
@@ -97,30 +103,35 @@ void CompletionReporter::peeked(const RecvOp& op, const UnexpectedMessage* messa
 }
 
 RmaGroup* CompletionReporter::group_for(const RmaOp& op) {
-  if (op.remote.size() <= 1) return nullptr;
+  if (op.remote.size() <= 1 && !op.deferred) return nullptr;
   RmaGroup* group = groups_.acquire();
   group->context = op.context;
   group->left = op.remote.size();
   for (const RmaIov& remote : op.remote) group->unrequested += remote.length > 0;
   group->report = op.report;
+  group->deferred = op.deferred;
   return group;
 }
 
 void CompletionReporter::rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report,
                                        Status status, const Channel& channel) {
+  bool deferred = false;
   if (group != nullptr) {
     if (group->status == Status::ok) group->status = status;
     if (--group->left > 0) return;
     context = group->context;
     report = group->report;
     status = group->status;
+    deferred = group->deferred;
     groups_.release(*group);
   }
   const EndpointBindings& bindings = context_.bindings;
   const bool reads = kind == Completion::Kind::read || kind == Completion::Kind::fetch;
-  if (bindings.tx_queue != nullptr && (report || status != Status::ok)) {
+  if (deferred || (bindings.tx_queue != nullptr && (report || status != Status::ok))) {
     Completion completion{.context = context, .kind = kind, .status = status};
     if (status != Status::ok) completion.peer = channel.name;
+    if (deferred) [[unlikely]]
+      return bindings.deferred->completed(completion, bindings.tx_queue);
     bindings.tx_queue->push(completion);
   }
   count(reads ? bindings.read_counter : bindings.write_counter, status);

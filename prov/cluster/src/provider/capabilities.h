@@ -69,7 +69,7 @@ inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_LOCAL_COMM, "FI_LOCAL_COMM", Grant::always, kNoSide, true},
     {FI_REMOTE_COMM, "FI_REMOTE_COMM", Grant::always, kNoSide, true},
     {FI_AV_USER_ID, "FI_AV_USER_ID", Grant::request, kNoSide, true, api::kUserIdVersion},
-    {FI_TRIGGER, "FI_TRIGGER", Grant::never, kBothSides},
+    {FI_TRIGGER, "FI_TRIGGER", Grant::request, kBothSides},
     {FI_HMEM, "FI_HMEM", Grant::never, kBothSides},
     {FI_RMA_PMEM, "FI_RMA_PMEM", Grant::never, kBothSides},
     {FI_NAMED_RX_CTX, "FI_NAMED_RX_CTX", Grant::never, kTransmit},

@@ -70,7 +70,7 @@ TEST_F(Hints, BitsOfTheOtherSideAreIgnored) {
   tx.caps = FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_REMOTE_READ;
   rx.caps = FI_MSG | FI_RECV | FI_SEND | FI_READ | FI_FENCE;
   EXPECT_EQ(reason(), "");
-  tx.caps |= FI_TRIGGER;
+  tx.caps |= FI_HMEM;
   EXPECT_NE(reason().find("tx_attr->caps"), std::string::npos);
 }
 
