@@ -185,6 +185,14 @@ class DirectSuccesses {
   };
 };
 
+/// Learns of the changes of a counter.
+class CounterWatch {
+ public:
+  virtual ~CounterWatch() = default;
+  /// Called by the thread that has changed the counter. The thread may hold the locks of engines.
+  virtual void counter_changed() noexcept = 0;
+};
+
 /// A libfabric counter. It counts successes and errors.
 class Counter {
  public:
@@ -217,16 +225,25 @@ class Counter {
   void wake_at_next(Waker& waker) {
     waker.clear();
     waker_.store(&waker);
+    observed_.store(true);
+  }
+  /// Makes every further change call `watch`, which must exist as long as the counter.
+  void watch(CounterWatch& watch) {
+    watch_.store(&watch);
+    observed_.store(true);
   }
 
  private:
   void changed() {
-    if (waker_.load() != nullptr) [[unlikely]]
-      wake();
+    if (observed_.load()) [[unlikely]]
+      notify();
   }
-  void wake();
+  void notify();
 
-  std::atomic<Waker*> waker_{nullptr};  ///< the next change wakes it
+  /// Set after each change of the two pointers below, so that changed() need not look at both.
+  std::atomic<bool> observed_{false};
+  std::atomic<Waker*> waker_{nullptr};         ///< the next change wakes it
+  std::atomic<CounterWatch*> watch_{nullptr};  ///< each change calls it
   std::atomic<std::uint64_t> value_{0};
   std::atomic<std::uint64_t> errors_{0};
 };
@@ -283,6 +300,16 @@ class CollectiveListener {
   bool pending_ = false;
 };
 
+/// Learns what happens to the operations of deferred work queues (fi_trigger(3)). Their context is an object of
+/// the listener. They are not reported in any other way.
+class DeferredListener {
+ public:
+  virtual ~DeferredListener() = default;
+  /// Called under the engine's lock. `queue`: the queue in which an ordinary operation would be reported, or
+  /// null.
+  virtual void completed(const Completion& completion, CompletionQueue* queue) = 0;
+};
+
 /// An endpoint's counters of remote writes and reads by peers.
 struct RemoteAccessCounters {
   Counter* writes = nullptr;
@@ -308,6 +335,8 @@ struct EndpointBindings {
   RegionTable* regions = nullptr;  ///< the memory that peers may access; null: none
   LossListener* losses = nullptr;
   GroupListener* groups = nullptr;
+  DeferredListener* deferred = nullptr;
+  AfterTurn* after_turn = nullptr;
   EngineListeners engine{};
   bool joins_teams = false;            ///< the endpoint receives collective messages
   bool want_source = false;            ///< fill Completion::source of receives

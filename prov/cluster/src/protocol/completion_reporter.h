@@ -41,7 +41,7 @@ class CompletionReporter {
   void peeked(const RecvOp& op, const UnexpectedMessage* message);
 
   // --- RMA and atomics of this side ---
-  /// Returns a group for an operation with several remote ranges, or null for an operation with only one. The
+  /// Returns a group for an operation with several remote ranges or of a deferred work queue, else null. The
   /// group is released when its last range is complete.
   RmaGroup* group_for(const RmaOp& op);
   /// Counts one range of an operation as complete. After the operation's last range, reports the operation.

@@ -47,6 +47,7 @@ class OutgoingRequests {
     request.completion_level = op.completion_level;
     request.tagged = op.tagged;
     request.collective = op.collective;
+    request.deferred = op.deferred;
     request.has_data = op.has_data;
     return request;
   }

@@ -76,7 +76,7 @@ class ShortMessages : MessengerParts {
         .data = header.data,
         .buffer = buffer,
         .length = header.length,
-        .source = context_.bindings.want_source ? context_.handles.handle_of(channel) : kAddrNotAvail};
+        .source = context_.bindings.want_source ? context_.handles.source_of(channel) : kAddrNotAvail};
     pulls_.pool().keep(receive);
     return arrival;
   }

@@ -134,11 +134,12 @@ class FrameSize {
   /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
-  std::size_t doubted_ = 0;  ///< size of the longest frame that was due again and none as long has arrived, or 0
+  std::size_t doubted_ =
+      0;  ///< size of the longest frame that was due again and none as long has arrived, or 0
   Time doubted_since_{};
-  std::size_t swallowed_ = 0;                 ///< the shortest size that did not arrive in this search, or 0
-  std::size_t reported_ = 0;                  ///< the size that the last log line has reported
-  std::optional<Sequence> singly_before_;     ///< frames before this one leave one by one
+  std::size_t swallowed_ = 0;              ///< the shortest size that did not arrive in this search, or 0
+  std::size_t reported_ = 0;               ///< the size that the last log line has reported
+  std::optional<Sequence> singly_before_;  ///< frames before this one leave one by one
   std::optional<Sequence> pmtu_probe_;
   std::optional<Sequence> companion_;  ///< the companion of the last probe
   bool padded_ = false;                ///< the outstanding probe still has its padding
