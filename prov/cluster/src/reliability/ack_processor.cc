@@ -83,7 +83,7 @@ std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* rang
   const auto on_run_acked = [&](const AckedStretch& stretch) {
     acked += stretch.frames.count;
     paths_[stretch.path].recovery.on_frame_acked(stretch.frames);
-    if (frame_size_.in_doubt()) frame_size_.on_arrived(sizeof(wire::FrameHeader) + stretch.segments);
+    if (frame_size_.in_doubt()) frame_size_.on_run_arrived(stretch.part);
     if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, ack);
   };
   queue_.window().acknowledge(ack, ranges, on_acked, on_run_acked);

@@ -70,6 +70,8 @@ class FrameSize {
   void on_arrived(std::size_t size) {
     if (std::min(size, frame_max()) >= doubted_) doubted_ = 0;
   }
+  /// `part`: bytes of the payload in each frame of the run.
+  void on_run_arrived(std::size_t part) { on_arrived(part + sizeof(wire::FrameHeader) + kRunSegmentBytes); }
   /// Shortens frames from `end` on. Frames before `end` are already queued with their old length, and leave
   /// one by one from now on.
   void on_black_hole(Sequence end);
@@ -109,6 +111,7 @@ class FrameSize {
   /// with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
+  static constexpr std::size_t kRunSegmentBytes = 20;  ///< of a frame in a run, beside the payload
   static constexpr std::uint32_t kBlackHoleSendings = 3;
   static constexpr Duration kBlackHoleLasts = 100ms;
 

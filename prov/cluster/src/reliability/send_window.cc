@@ -131,7 +131,7 @@ AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   FrameRun& run = run_at(first.run);
   run.outstanding -= count;
   stretch.ordered = run.ordered;
-  stretch.segments = wire::encoded_size(run.segment) + run.part;
+  stretch.part = run.part;
   stretch.run_end = run.end();
   if (run.outstanding == 0) stretch.token = run.token;
   return stretch;

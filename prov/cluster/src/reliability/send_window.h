@@ -71,7 +71,7 @@ struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;
   bool ordered = false;
-  std::size_t segments = 0;  ///< bytes of segments in each frame
+  std::size_t part = 0;      ///< FrameRun::part
   Sequence run_end{};        ///< the sequence behind the last frame of the run
   carrier::Token token = 0;  ///< the token of the run if the whole run is now acknowledged, else 0
 };
