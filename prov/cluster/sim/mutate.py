@@ -59,7 +59,8 @@ def build(tree, jobs):
     done = subprocess.run(["ninja", "-C", str(tree), "-j", str(jobs)], capture_output=True, text=True)
     if done.returncode == 0:
         return None
-    return "\n".join(line for line in done.stdout.splitlines() if "error" in line) or done.stdout[-2000:]
+    wrong = [line for line in done.stdout.splitlines() if re.search("error:|undefined reference", line)]
+    return "\n".join(wrong) or done.stdout[-2000:]
 
 
 def first_failure(tree, seeds, jobs, security="none", workload="any"):
