@@ -97,7 +97,9 @@ void TxScheduler::on_timer(Time now, RemotePeer& peer) {
 
 void TxScheduler::send_keep_alive(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
-  const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
+  link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
+  // A keep-alive of an idle session is for the firewalls, and that of this host sees no raw frames.
+  if (!flow.liveness().expecting()) path = link::without_mac(path);
   link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
 }
 
