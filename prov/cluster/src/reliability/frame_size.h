@@ -122,7 +122,7 @@ class FrameSize {
   static constexpr unsigned kProbesMax = 4;
   static constexpr std::size_t kRunSegmentBytes = 20;  ///< of a frame in a run, beside the payload
   static constexpr std::uint32_t kBlackHoleSendings = 3;
-  static constexpr Duration kBlackHoleLasts = 100ms;
+  static constexpr Duration kBlackHoleLasts = 250ms;
 
   void on_pmtu_probe_lost(FrameBody& body);
   void on_pmtu_probe_acked();
