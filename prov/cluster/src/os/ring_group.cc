@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/end_of_memory.h"
 #include "os/cancellation.h"
 #include "os/interfaces.h"
 #include "os/netlink.h"
@@ -338,8 +339,9 @@ std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& grou
   return seat;
 }
 
+/// Without memory for the leave, the place is free when this process ends.
 RingSeat::~RingSeat() {
-  if (group != nullptr) group->leave(*this);
+  if (group != nullptr) enough_memory_for([this] { group->leave(*this); });
 }
 
 bool RingGroup::enter(RingSeat& seat, std::string& reason) {
