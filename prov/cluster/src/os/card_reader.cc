@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
+#include <string_view>
 
 #include "os/descriptor.h"
 #include "os/ethtool.h"
@@ -28,24 +28,7 @@ std::string text_of(const char (&text)[size]) {
   return {text, std::find(text, text + size, '\0')};
 }
 
-/// Reads a hexadecimal number that ends before `end`, and removes both from the text.
-template <typename Number>
-bool take_number(std::string_view& text, char end, Number& number) {
-  const std::size_t length = std::min(text.find(end), text.size());
-  const auto [last, error] = std::from_chars(text.data(), text.data() + length, number, 16);
-  if (error != std::errc() || last != text.data() + length) return false;
-  text.remove_prefix(std::min(length + 1, text.size()));
-  return true;
-}
-
 }  // namespace
-
-std::optional<link::PciPlace> parse_pci_place(std::string_view text) {
-  link::PciPlace place;
-  const bool good = take_number(text, ':', place.domain) && take_number(text, ':', place.bus) &&
-                    take_number(text, '.', place.device) && take_number(text, '\0', place.function);
-  return good ? std::optional(place) : std::nullopt;
-}
 
 void read_card_ids(const std::string& folder, link::NetworkCard& card) {
   card.vendor_id = read_line(folder + "/vendor");
@@ -60,9 +43,8 @@ link::NetworkCard read_network_card(const std::string& interface, const std::str
   card.driver = text_of(answer.driver);
   card.firmware = text_of(answer.fw_version);
   if (card.firmware == "N/A") card.firmware.clear();
-  const std::string name = text_of(answer.bus_info);
-  card.pci = parse_pci_place(name);
-  if (card.pci) read_card_ids(bus + "/" + name, card);
+  read_card_ids(bus + "/" + text_of(answer.bus_info),
+                card);  // there is no such folder if it is not on the bus
   return card;
 }
 

@@ -3,16 +3,11 @@
 // network namespace. Cards on the bus belong to no namespace.
 #pragma once
 
-#include <optional>
 #include <string>
-#include <string_view>
 
 #include "link/network_card.h"
 
 namespace cluster::os {
-
-/// Returns the place that a text such as "0000:3b:00.1" names, or nothing if it is no such text.
-std::optional<link::PciPlace> parse_pci_place(std::string_view text);
 
 /// `bus`: the folder with one folder for each card.
 link::NetworkCard read_network_card(const std::string& interface,

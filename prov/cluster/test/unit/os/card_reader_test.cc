@@ -13,17 +13,6 @@ namespace cluster::os {
 namespace {
 
 using link::NetworkCard;
-using link::PciPlace;
-
-TEST(CardReader, KnowsAPlaceOnThePciBusByItsForm) {
-  EXPECT_EQ(parse_pci_place("0000:3b:00.1"), (PciPlace{0, 0x3b, 0, 1}));
-  EXPECT_EQ(parse_pci_place("10000:01:1f.7"), std::nullopt) << "a domain beyond 16 bits";
-  EXPECT_EQ(parse_pci_place("abcd:ff:1f.7"), (PciPlace{0xabcd, 0xff, 0x1f, 7}));
-  for (const char* text :
-       {"", "tun", "N/A", "0000:3b:00", "0000:3b:00.", "usb-0000:00:14.0-1", "0000:3b:00.1x"}) {
-    EXPECT_EQ(parse_pci_place(text), std::nullopt) << text;
-  }
-}
 
 TEST(CardReader, ReadsIdentifiersFromTheFolderOfTheCard) {
   std::string path = testing::TempDir() + "card_XXXXXX";
@@ -39,14 +28,14 @@ TEST(CardReader, ReadsIdentifiersFromTheFolderOfTheCard) {
   rmdir(path.c_str());
 }
 
-TEST(CardReader, AVirtualInterfaceHasADriverButNoPlaceOnTheBus) {
+TEST(CardReader, AVirtualInterfaceHasADriverButNoIdentifiers) {
   std::string reason;
   const auto hosts = test::TwoHosts::make(reason);
   if (!hosts) GTEST_SKIP() << reason;
   const std::string name = hosts->interface(0).name;
   const NetworkCard card = read_network_card(name);
   EXPECT_TRUE(card.driver.empty() || card.driver == "veth");  // empty: the pair is in another namespace
-  EXPECT_EQ(card.pci, std::nullopt);
+  EXPECT_EQ(card.vendor_id, "");
   EXPECT_EQ(read_network_card("no-such-iface"), NetworkCard{});
 }
 

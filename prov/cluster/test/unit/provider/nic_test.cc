@@ -18,12 +18,8 @@ link::Interface interface() {
   return result;
 }
 
-const link::NetworkCard kCard{.driver = "mlx5_core",
-                              .firmware = "16.35",
-                              .vendor_id = "0x15b3",
-                              .device_id = "0x1017",
-                              .revision = "",
-                              .pci = link::PciPlace{1, 0x3b, 2, 1}};
+const link::NetworkCard kCard{
+    .driver = "mlx5_core", .firmware = "16.35", .vendor_id = "0x15b3", .device_id = "0x1017", .revision = ""};
 
 void expect_all(const fid_nic& nic) {
   EXPECT_EQ(nic.fid.fclass, static_cast<std::size_t>(FI_CLASS_NIC));
@@ -33,11 +29,7 @@ void expect_all(const fid_nic& nic) {
   EXPECT_STREQ(nic.device_attr->vendor_id, "0x15b3");
   EXPECT_STREQ(nic.device_attr->device_id, "0x1017");
   EXPECT_EQ(nic.device_attr->device_version, nullptr);
-  EXPECT_EQ(nic.bus_attr->bus_type, FI_BUS_PCI);
-  EXPECT_EQ(nic.bus_attr->attr.pci.domain_id, 1);
-  EXPECT_EQ(nic.bus_attr->attr.pci.bus_id, 0x3b);
-  EXPECT_EQ(nic.bus_attr->attr.pci.device_id, 2);
-  EXPECT_EQ(nic.bus_attr->attr.pci.function_id, 1);
+  EXPECT_EQ(nic.bus_attr->bus_type, FI_BUS_UNKNOWN) << "MPICH aborts if its hwloc does not know the place";
   EXPECT_STREQ(nic.link_attr->address, "02:00:ab:04:05:06");
   EXPECT_EQ(nic.link_attr->mtu, 9000u);
   EXPECT_EQ(nic.link_attr->speed, 25'000'000'000u);
@@ -63,7 +55,6 @@ TEST(Nic, WhatIsNotKnownIsNullOrZero) {
   plain.mtu = 65536;
   fid_nic* const nic = make_nic(plain, {});
   EXPECT_EQ(nic->device_attr->driver, nullptr);
-  EXPECT_EQ(nic->bus_attr->bus_type, FI_BUS_UNKNOWN);
   EXPECT_EQ(nic->link_attr->address, nullptr);
   EXPECT_EQ(nic->link_attr->network_type, nullptr);
   EXPECT_EQ(nic->link_attr->speed, 0u);
@@ -77,7 +68,7 @@ TEST(Nic, ItsTextIsAppendedAndNeverExceedsTheBuffer) {
   text[0] = '!';
   EXPECT_EQ(nic->fid.ops->tostr(&nic->fid, text.data(), text.size()), 0);
   EXPECT_EQ(text.rfind("!    nic:", 0), 0u);
-  for (const char* part : {"name: eth7", "FI_BUS_PCI", "bus_id: 59", "speed: 25000000000", "FI_LINK_UP"}) {
+  for (const char* part : {"name: eth7", "FI_BUS_UNKNOWN", "speed: 25000000000", "FI_LINK_UP"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part;
   }
   for (std::size_t size = 1; size < 300; ++size) {
