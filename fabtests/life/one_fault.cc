@@ -164,12 +164,18 @@ class Exchange {
       const std::vector<std::uint8_t> sent(size, static_cast<std::uint8_t>(tag_));
       std::vector<std::uint8_t> got(size);
       fi_context in{}, out{};
-      const bool received = post(
-          what, [&] { return fi_trecv(to_.endpoint, got.data(), size, nullptr, to_.peer, tag_, 0, &in); });
-      if (!received) continue;
+      const auto receive = [&] {
+        return post(
+            what, [&] { return fi_trecv(to_.endpoint, got.data(), size, nullptr, to_.peer, tag_, 0, &in); });
+      };
+      if (!receive()) continue;
       const bool posted = post(
           what, [&] { return fi_tsend(from_.endpoint, sent.data(), size, nullptr, from_.peer, tag_, &out); });
-      const int send_error = posted ? end_of(from_, &out, what) : FI_EOTHER;
+      // A receive ends with an error while no peer is left. The message then waits for another receive.
+      const auto renew = [&] {
+        if (to_.ends.count(&in) != 0 && to_.ends[&in] != 0 && receive()) to_.ends.erase(&in);
+      };
+      const int send_error = posted ? end_of(from_, &out, what, renew) : FI_EOTHER;
       if (send_error != 0) fi_cancel(&to_.endpoint->fid, &in);
       const int receive_error =
           end_of(to_, &in, send_error == 0 ? "a message that was reported as sent" : "a cancelled receive");
@@ -206,10 +212,12 @@ class Exchange {
     if (status < 0) note(what, status);
     return status >= 0;
   }
-  int end_of(Side& side, const void* context, const char* what) {
+  int end_of(
+      Side& side, const void* context, const char* what, const std::function<void()>& meanwhile = [] {}) {
     const Clock::time_point deadline = Clock::now() + kPatience;
     while (side.ends.count(context) == 0) {
       progress();
+      meanwhile();
       if (Clock::now() > deadline) die(std::string("never ends: ") + what);
     }
     const int error = side.ends[context];

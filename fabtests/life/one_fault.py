@@ -103,7 +103,7 @@ def main():
         for fault, (status, text, trace) in zip(faults, results):
             refused = status == REFUSED and text.startswith(f"not even a second attempt: {MAY_BE_REFUSED}")
             good = status == 0 or refused
-            kinds["refused" if refused else "unnoticed" if not text else "an error" if good else "FAILED"] += 1
+            kinds["FAILED" if not good else "refused" if refused else "an error" if text else "unnoticed"] += 1
             failed += not good
             if not good or options.only:
                 print(f"{setting} {fault}: {'hangs' if status is None else status}: {text}", flush=True)

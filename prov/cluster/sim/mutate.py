@@ -97,7 +97,7 @@ def detect(tree, mutation, options):
     path.write_text(before.replace(old, new))
     errors = build(tree, options.jobs)
     security = "any" if name.startswith("seal/") else "none"
-    workload = "groups" if name.startswith(("group/", "seal/group")) else "any"
+    workload = "groups" if name.startswith(("group/", "seal/group")) else "rings" if name.startswith("os/ring") else "any"
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload)
     path.write_text(before)
     if errors:
