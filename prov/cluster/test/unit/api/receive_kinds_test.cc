@@ -83,7 +83,7 @@ TEST_F(ReceiveKindsTest, OneBufferTakesManyTaggedMessages) {
   const iovec vector{buffer.data(), 20};
   const fi_msg_tagged tagged{&vector, nullptr, 1, FI_ADDR_UNSPEC, 0x10, 0xf, &context, 0};
   ASSERT_EQ(fi_trecvmsg(right.endpoint, &tagged, FI_MULTI_RECV), 0);
-  ASSERT_EQ(fi_tinject(left.endpoint, "other", 8, to_right, 0x20), 0);
+  ASSERT_EQ(fi_tinject(left.endpoint, "other", 6, to_right, 0x20), 0);
   for (const std::uint64_t tag : {0x13, 0x11}) {
     ASSERT_EQ(fi_tinject(left.endpoint, "message", 8, to_right, tag), 0);
   }
