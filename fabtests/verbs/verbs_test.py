@@ -15,7 +15,7 @@ import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "life"))
-from life_process import LATE, Life, Process, acquaint, run_tests, virtual_nodes  # noqa: E402
+from life_process import LATE, SECONDS_MAX, Life, Process, acquaint, run_tests, virtual_nodes  # noqa: E402
 
 SIZE_MAX = 2000000
 VALIDATED_MAX = 10  # seconds until the path has been validated
@@ -91,20 +91,22 @@ class Verbs(unittest.TestCase):
 
         def delete(seed):
             if self.devices and seed == 150:
-                self.delete(self.devices[0])
+                removals.extend(self.delete(self.devices[0]))
+        removals = []
         longest = self.stream(one, other, to_other, list(range(300)), 3000, delete)
         if not self.devices:
             self.assertIn("is no longer used (", one.log())
         print(f"longest time without a message: {longest * 1e3:.0f} ms", file=sys.stderr)
         self.assertLess(longest, STILL_MAX * LATE, one.log())
         self.stream(one, other, to_other, [900], 1000000)
+        for removal in removals:
+            self.assertEqual(removal.wait(SECONDS_MAX * LATE), 0)
 
     @staticmethod
     def delete(interface):
+        """Begins to remove the devices of the interface: soft-RoCE waits until nobody has the device open."""
         links = json.loads(subprocess.run(["rdma", "-j", "link"], check=True, capture_output=True, text=True).stdout)
-        for link in links:
-            if link["netdev"] == interface:
-                subprocess.run(["rdma", "link", "delete", link["ifname"]], check=True)
+        return [subprocess.Popen(["rdma", "link", "delete", link["ifname"]]) for link in links if link["netdev"] == interface]
 
 
 def more(parser):
