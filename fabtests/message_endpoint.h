@@ -56,8 +56,9 @@ class MessageEndpoint {
   }
 
  protected:
-  /// `port`: that of the endpoint; null: any.
-  explicit MessageEndpoint(std::uint64_t capabilities = FI_MSG, const char* port = nullptr) {
+  /// `port`: that of the endpoint; null: any. `wait`: how the owner waits for the completion queue.
+  explicit MessageEndpoint(std::uint64_t capabilities = FI_MSG, const char* port = nullptr,
+                           fi_wait_obj wait = FI_WAIT_NONE) {
     fi_info* const hints = fi_allocinfo();
     hints->ep_attr->type = FI_EP_RDM;
     hints->caps = capabilities;
@@ -71,6 +72,7 @@ class MessageEndpoint {
     must(fi_av_open(domain_, &av, &av_, nullptr), "fi_av_open");
     fi_cq_attr cq{};
     cq.format = FI_CQ_FORMAT_MSG;
+    cq.wait_obj = wait;
     must(fi_cq_open(domain_, &cq, &cq_, nullptr), "fi_cq_open");
     must(fi_endpoint(domain_, info_, &endpoint_, nullptr), "fi_endpoint");
     must(fi_ep_bind(endpoint_, &av_->fid, 0), "fi_ep_bind");

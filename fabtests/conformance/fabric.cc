@@ -62,11 +62,18 @@ Info make_hints(const Options& options) {
 Info get_info(const Options& options) {
   const std::string node = setting("CONFORMANCE_NODE", "");
   const Info hints = make_hints(options);
+  const bool knows_newer = options.newer_caps != 0 && fi_version() >= FI_VERSION(2, 0);
+  if (knows_newer) hints->caps |= options.newer_caps;
   fi_info* list = nullptr;
   const char* where = node.empty() ? nullptr : node.c_str();
   const char* service = options.service.empty() ? nullptr : options.service.c_str();
   const std::uint64_t flags = where != nullptr || service != nullptr ? FI_SOURCE : 0;
-  if (fi_getinfo(kApiVersion, where, service, flags, hints.get(), &list) != 0) return nullptr;
+  const std::uint32_t version = knows_newer ? fi_version() : kApiVersion;
+  if (fi_getinfo(version, where, service, flags, hints.get(), &list) != 0) return nullptr;
+  if (knows_newer) {
+    EXPECT_EQ(list->caps & options.newer_caps, options.newer_caps);
+  }
+  list->caps |= options.newer_caps;
   return Info(list);
 }
 
@@ -84,6 +91,7 @@ Domain::Domain(const Options& options) : options_(options), info_(get_info(optio
   domain_.reset(domain);
   fi_av_attr attr{};
   attr.type = options.av_type;
+  attr.flags = options.av_flags;
   fid_av* av = nullptr;
   EXPECT_EQ(fi_av_open(domain, &attr, &av, nullptr), 0);
   av_.reset(av);

@@ -203,5 +203,26 @@ SINGLE_TEST(Getinfo, RefusesNodesThatDoNotExist) {
   EXPECT_NE(ask(hints.get(), kApiVersion, nullptr, nullptr, FI_SOURCE), 0);
 }
 
+SINGLE_TEST(Getinfo, DescribesTheNetworkCardAlsoInACopy) {
+  const Info info = first(plain_hints().get());
+  ASSERT_NE(info, nullptr);
+  const Info copy(fi_dupinfo(info.get()));
+  for (const fi_info* each : {info.get(), copy.get()}) {
+    ASSERT_NE(each->nic, nullptr);
+    EXPECT_EQ(each->nic->fid.fclass, static_cast<std::size_t>(FI_CLASS_NIC));
+    EXPECT_STREQ(each->nic->device_attr->name, info->domain_attr->name);
+    EXPECT_GE(each->nic->link_attr->mtu, 1280u);
+    EXPECT_EQ(each->nic->link_attr->state, FI_LINK_UP);
+    if (each->nic->link_attr->address != nullptr) {
+      EXPECT_EQ(std::strlen(each->nic->link_attr->address), std::strlen("01:23:45:67:89:ab"));
+      EXPECT_STREQ(each->nic->link_attr->network_type, "Ethernet");
+    }
+    const std::string text = fi_tostr(each, FI_TYPE_INFO);
+    EXPECT_NE(text.find("fi_link_attr"), std::string::npos) << text;
+  }
+  EXPECT_NE(copy->nic, info->nic);
+  EXPECT_EQ(ask(copy.get()), 0) << "an answer serves as hints";
+}
+
 }  // namespace
 }  // namespace conformance

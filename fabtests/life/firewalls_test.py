@@ -64,7 +64,7 @@ class Firewalls(Case):
 
         for node, hook, rule in ((2, "input", "reject with icmpx type admin-prohibited"), (1, "output", "reject"),
                                  (1, "output", "drop")):
-            with self.subTest(hook=hook, rule=rule):
+            with self.subTest(node=node, hook=hook, rule=rule):
                 self.on_each_link(test)
 
     def test_a_firewall_answers_for_the_peer(self):
@@ -87,6 +87,22 @@ class Firewalls(Case):
             exchange(other, one, other.peer(one.name))
             for size in (8, 1 << 20):
                 exchange(one, other, one.peer(other.name), size)
+
+        self.on_each_link(test)
+
+    def test_a_firewall_that_keeps_state_remembers_an_idle_session(self):
+        """It forgets a flow after 30 s, the shortest time of Linux."""
+        def test(one, other):
+            self.install(2, "input", *KEEPS_STATE)
+            for kind in ("timeout", "timeout_stream"):
+                self.cluster.run(2, "sysctl", "-w", f"net.netfilter.nf_conntrack_udp_{kind}=30")
+            handles = other.peer(one.name), one.peer(other.name)
+            exchange(other, one, handles[0])
+            exchange(one, other, handles[1])
+            time.sleep(65)
+            since = time.monotonic()
+            exchange(one, other, handles[1])
+            self.assertLess(time.monotonic() - since, 1 * LATE)
 
         self.on_each_link(test)
 

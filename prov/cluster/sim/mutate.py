@@ -35,7 +35,7 @@ def sources(tree):
     """Without what one kind of processor does by its own instructions: _other.cc is for all."""
     components = [path for path in sorted((tree / "src").iterdir()) if path.is_dir() and path.name not in INTERFACE]
     found = [path for component in components for path in sorted(component.rglob("*.cc"))]
-    found += sorted((tree / "sim").glob("*.cc"))
+    found += sorted((tree / "print").glob("*.cc")) + sorted((tree / "sim").glob("*.cc"))
     return [path for path in found if not path.name.endswith(("_x86.cc", "_arm64.cc"))]
 
 
@@ -59,7 +59,8 @@ def build(tree, jobs):
     done = subprocess.run(["ninja", "-C", str(tree), "-j", str(jobs)], capture_output=True, text=True)
     if done.returncode == 0:
         return None
-    return "\n".join(line for line in done.stdout.splitlines() if "error" in line) or done.stdout[-2000:]
+    wrong = [line for line in done.stdout.splitlines() if re.search("error:|undefined reference", line)]
+    return "\n".join(wrong) or done.stdout[-2000:]
 
 
 def first_failure(tree, seeds, jobs, security="none", workload="any"):
@@ -96,7 +97,7 @@ def detect(tree, mutation, options):
     path.write_text(before.replace(old, new))
     errors = build(tree, options.jobs)
     security = "any" if name.startswith("seal/") else "none"
-    workload = "groups" if name.startswith(("group/", "seal/group")) else "any"
+    workload = "groups" if name.startswith(("group/", "seal/group")) else "rings" if name.startswith("os/ring") else "any"
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload)
     path.write_text(before)
     if errors:
@@ -117,6 +118,7 @@ def check(chosen):
 
 def run(tree, chosen, options):
     shutil.copytree(PROVIDER / "src", tree / "src")
+    shutil.copytree(PROVIDER / "print", tree / "print")
     shutil.copytree(HERE, tree / "sim")
     shutil.copytree(PROVIDER / "test" / "support", tree / "test" / "support")
     write_rules(tree, "ccache " if shutil.which("ccache") else "")

@@ -200,4 +200,13 @@ MUTATIONS = [
     ("leaves a group before all has arrived", "group/group.cc",
      "if (leaving_ && stream_.drained() && !member.gone) {",
      "if (leaving_ && !member.gone) {"),
+    ("a free ring in the middle of its group leaves", "os/ring_table.cc",
+     "for (std::size_t i = count_; i != 0 && places_[i - 1].owner == 0; --i) {",
+     "for (std::size_t i = count_; i != 0; --i) {\n    if (places_[i - 1].owner != 0) continue;"),
+    ("a process that dies between two removals leaves a ring in the kernel", "os/ring_steps.cc",
+     "kernel_.withdraw(serials);\n  for (const std::uint64_t serial : serials) list.erase(serial);",
+     "for (const std::uint64_t serial : serials) list.erase(serial);\n  kernel_.withdraw(serials);"),
+    ("a ring enters before the kernel has removed that of a dead process", "os/ring_steps.cc",
+     "if (members != 0 && kernel_.sockets_in_fanout(list.fanout_id).value_or(members) != members) return false;",
+     ""),
 ]

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "sim/group_simulation.h"
+#include "sim/ring_simulation.h"
 
 namespace cluster::sim {
 namespace {
@@ -57,8 +58,9 @@ Outcome run_kind(const RunOptions& options, bool announce) {
 }  // namespace
 
 Outcome run_seed(const RunOptions& options, bool announce) {
-  return options.workload == kGroupWorkload ? run_kind<GroupSimulation>(options, announce)
-                                            : run_kind<Simulation>(options, announce);
+  if (options.workload == kGroupWorkload) return run_kind<GroupSimulation>(options, announce);
+  if (options.workload == kRingWorkload) return run_kind<RingSimulation>(options, announce);
+  return run_kind<Simulation>(options, announce);
 }
 
 void print_outcome(const Outcome& outcome, const RunOptions& options) {

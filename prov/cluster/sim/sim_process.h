@@ -27,6 +27,9 @@ namespace cluster::sim {
 
 /// How a host behaves; drawn once.
 struct HostProfile {
+  /// Idle sessions send nothing, because the network has to fall silent at the end.
+  HostProfile() { settings.refresh_interval = Duration{0}; }
+
   transport::EngineSettings settings;
   std::size_t frame_max = 1472;
   bool ethertype = false;       ///< its links have one

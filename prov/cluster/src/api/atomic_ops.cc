@@ -4,6 +4,7 @@
 
 #include "api/endpoint.h"
 #include "api/ops_tables.h"
+#include "api/trigger_or_refuse.h"
 #include "protocol/atomic_arithmetic.h"
 
 namespace cluster::api {
@@ -60,6 +61,7 @@ struct AtomicArguments {
   std::span<const fi_rma_ioc> remote{};
   std::uint64_t address = 0;  ///< the address of the one range, if `remote` is empty
   std::uint64_t key = 0;
+  bool deferred = false;
 };
 
 ssize_t post(Endpoint& endpoint, const TxFlags& flags, const AtomicArguments& call, fi_addr_t to,
@@ -100,6 +102,7 @@ ssize_t post(Endpoint& endpoint, const TxFlags& flags, const AtomicArguments& ca
   op.remote = {ranges.data(), range_count};
   op.to = to;
   op.context = context;
+  op.deferred = call.deferred;
   return endpoint.access(op, flags);
 }
 
@@ -176,12 +179,20 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
 
 /// The common part of writemsg(), readwritemsg() and compwritemsg(). The flags of the call replace the
 /// endpoint's operation flags.
+template <bool deferred>
 ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
                      std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
                      std::uint64_t flags) noexcept {
-  if (flags & (kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED)) return -FI_EBADFLAGS;
-  if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
   Endpoint& endpoint = endpoint_of(handle);
+  constexpr std::uint64_t kUnsupported = kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED;
+  if (flags & kUnsupported) [[unlikely]] {
+    constexpr CallCopy::Kind kKindOf[] = {CallCopy::Kind::atomic, CallCopy::Kind::fetch,
+                                          CallCopy::Kind::compare};
+    const AtomicArrays arrays{results.data(), results.size(), compares.data(), compares.size()};
+    return trigger_or_refuse(endpoint, flags & kUnsupported, kKindOf[static_cast<int>(form)], *message,
+                             arrays, flags);
+  }
+  if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
   return post(endpoint, endpoint.options().tx_flags(flags),
               {form,
                message->datatype,
@@ -189,24 +200,30 @@ ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
                {message->msg_iov, message->iov_count},
                compares,
                results,
-               {message->rma_iov, message->rma_iov_count}},
+               {message->rma_iov, message->rma_iov_count},
+               0,
+               0,
+               deferred},
               message->addr, message->context);
 }
 
+template <bool deferred>
 ssize_t writemsg(fid_ep* endpoint, const fi_msg_atomic* message, std::uint64_t flags) noexcept {
-  return post_message(endpoint, Form::base, message, {}, {}, flags);
+  return post_message<deferred>(endpoint, Form::base, message, {}, {}, flags);
 }
 
+template <bool deferred>
 ssize_t readwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, fi_ioc* results, void**,
                      std::size_t result_count, std::uint64_t flags) noexcept {
-  return post_message(endpoint, Form::fetch, message, {}, {results, result_count}, flags);
+  return post_message<deferred>(endpoint, Form::fetch, message, {}, {results, result_count}, flags);
 }
 
+template <bool deferred>
 ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_ioc* compares, void**,
                      std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
                      std::uint64_t flags) noexcept {
-  return post_message(endpoint, Form::compare, message, {compares, compare_count}, {results, result_count},
-                      flags);
+  return post_message<deferred>(endpoint, Form::compare, message, {compares, compare_count},
+                                {results, result_count}, flags);
 }
 
 /// Implements fi_atomicvalid, fi_fetch_atomicvalid and fi_compare_atomicvalid. Sets `count` to the largest
@@ -243,18 +260,25 @@ constinit fi_ops_atomic atomic_ops = {
     .size = sizeof(fi_ops_atomic),
     .write = atomic_write,
     .writev = atomic_writev,
-    .writemsg = writemsg,
+    .writemsg = writemsg<false>,
     .inject = atomic_inject,
     .readwrite = readwrite,
     .readwritev = readwritev,
-    .readwritemsg = readwritemsg,
+    .readwritemsg = readwritemsg<false>,
     .compwrite = compwrite,
     .compwritev = compwritev,
-    .compwritemsg = compwritemsg,
+    .compwritemsg = compwritemsg<false>,
     .writevalid = valid<Form::base>,
     .readwritevalid = valid<Form::fetch>,
     .compwritevalid = valid<Form::compare>,
 };
+constinit fi_ops_atomic deferred_atomic_ops = [] {
+  auto ops = stub_ops<fi_ops_atomic>(kEnosys);
+  ops.writemsg = writemsg<true>;
+  ops.readwritemsg = readwritemsg<true>;
+  ops.compwritemsg = compwritemsg<true>;
+  return ops;
+}();
 /// The table of an endpoint that is not enabled yet. Of its calls, only the fi_atomicvalid calls work.
 constinit fi_ops_atomic atomic_ops_disabled = [] {
   auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);

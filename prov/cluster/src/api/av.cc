@@ -13,14 +13,7 @@
 namespace cluster::api {
 namespace {
 
-constexpr std::uint64_t kInsertFlags = FI_MORE | FI_SYNC_ERR;
-
-int sync_errors(std::uint64_t flags, void* context, int*& errors) {
-  if (flags & ~kInsertFlags) return -FI_EBADFLAGS;
-  if ((flags & FI_SYNC_ERR) && context == nullptr) return -FI_EINVAL;
-  errors = flags & FI_SYNC_ERR ? static_cast<int*>(context) : nullptr;
-  return 0;
-}
+constexpr std::uint64_t kInsertFlags = FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID;
 
 const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* size) noexcept {
   if (address == nullptr || size == nullptr) return nullptr;
@@ -36,17 +29,28 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-/// Later versions of libfabric append functions to this table. From the table's size, libfabric knows that
-/// these functions are missing, and returns -FI_ENOSYS.
-constinit fi_ops_av av_ops = {
-    .size = sizeof(fi_ops_av),
-    .insert = Method<&Av::insert>::entry,
-    .insertsvc = Method<&Av::insert_service>::entry,
-    .insertsym = Method<&Av::insert_symmetric>::entry,
-    .remove = Method<&Av::remove>::entry,
-    .lookup = Method<&Av::lookup>::entry,
-    .straddr = to_text,
-    .av_set = open_object<AvSet, Av>,
+/// The table with the functions that libfabric 1.20 appended. The provider is compiled with the headers of
+/// 1.17, which do not declare them.
+struct NewerAvOps {
+  fi_ops_av first;
+  int (*insert_auth_key)(fid_av*, const void*, std::size_t, fi_addr_t*, std::uint64_t);
+  int (*lookup_auth_key)(fid_av*, fi_addr_t, void*, std::size_t*);
+  int (*set_user_id)(fid_av*, fi_addr_t, fi_addr_t, std::uint64_t);
+};
+static_assert(sizeof(fi_ops_av) == 64 && sizeof(NewerAvOps) == 88);
+
+constinit NewerAvOps av_ops = {
+    .first = {.size = sizeof(NewerAvOps),
+              .insert = Method<&Av::insert>::entry,
+              .insertsvc = Method<&Av::insert_service>::entry,
+              .insertsym = Method<&Av::insert_symmetric>::entry,
+              .remove = Method<&Av::remove>::entry,
+              .lookup = Method<&Av::lookup>::entry,
+              .straddr = to_text,
+              .av_set = open_object<AvSet, Av>},
+    .insert_auth_key = kEnosys,
+    .lookup_auth_key = kEnosys,
+    .set_user_id = Method<&Av::set_user_id>::entry,
 };
 
 /// A name that ends in digits, divided into the base, the number and the number of digits. For example,
@@ -87,28 +91,43 @@ bool usable(const SocketAddress& address) {
 
 }  // namespace
 
-Av::Av(Domain& domain, void* context)
-    : fid_av{{FI_CLASS_AV, context, &av_fid_ops}, &av_ops}, domain_(domain) {}
+Av::Av(Domain& domain, bool has_user_ids, void* context)
+    : fid_av{{FI_CLASS_AV, context, &av_fid_ops}, &av_ops.first},
+      has_user_ids_(has_user_ids),
+      domain_(domain) {
+  if (has_user_ids) address_table_.require_user_ids();
+}
 
 int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
   if (attributes == nullptr) return -FI_EINVAL;
   // With a name, the caller asks for an address vector that processes share.
   if (attributes->name != nullptr) return -FI_ENOSYS;
   if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
-  if (attributes->flags & ~FI_SYMMETRIC) return -FI_ENOSYS;
+  if (attributes->flags & ~(FI_SYMMETRIC | FI_AV_USER_ID)) return -FI_ENOSYS;
   switch (number_of(attributes->type)) {
     case FI_AV_UNSPEC: attributes->type = FI_AV_TABLE; break;
     case FI_AV_MAP:
     case FI_AV_TABLE: break;
     default: return -FI_EINVAL;
   }
-  *handle = new Av(domain, context);
+  *handle = new Av(domain, attributes->flags & FI_AV_USER_ID, context);
   return 0;
 }
 
-bool Av::insert_one(const SocketAddress& address, fi_addr_t* handle, int* error) {
+/// Checks the arguments that all insertions have. With the flag FI_AV_USER_ID, `handles` contains the user
+/// identifiers on input.
+int Av::check_insert(std::uint64_t flags, const fi_addr_t* handles, void* context, int*& errors) const {
+  if (flags & ~kInsertFlags) return -FI_EBADFLAGS;
+  if ((flags & FI_AV_USER_ID) && (has_user_ids_ || handles == nullptr)) return -FI_EINVAL;
+  if ((flags & FI_SYNC_ERR) && context == nullptr) return -FI_EINVAL;
+  errors = flags & FI_SYNC_ERR ? static_cast<int*>(context) : nullptr;
+  return 0;
+}
+
+bool Av::insert_one(const SocketAddress& address, std::uint64_t flags, fi_addr_t* handle, int* error) {
   const bool good = usable(address);
   const fi_addr_t inserted = good ? address_table_.insert(address) : FI_ADDR_NOTAVAIL;
+  if (good && (flags & FI_AV_USER_ID)) address_table_.set_user_id(inserted, *handle);
   if (handle != nullptr) *handle = inserted;
   if (error != nullptr) *error = good ? 0 : FI_EINVAL;
   return good;
@@ -117,7 +136,7 @@ bool Av::insert_one(const SocketAddress& address, fi_addr_t* handle, int* error)
 int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, std::uint64_t flags,
                void* context) {
   int* errors = nullptr;
-  if (const int refusal = sync_errors(flags, context, errors)) return refusal;
+  if (const int refusal = check_insert(flags, handles, context, errors)) return refusal;
   if (count > 0 && addresses == nullptr) return -FI_EINVAL;
   const auto* bytes = static_cast<const std::byte*>(addresses);
   address_table_.expect(count);
@@ -125,28 +144,29 @@ int Av::insert(const void* addresses, std::size_t count, fi_addr_t* handles, std
   for (std::size_t i = 0; i < count; ++i) {
     const ParsedSockaddr raw = parse_sockaddr(bytes, domain_->address_format());
     bytes += raw.stride;
-    inserted += insert_one(raw.address, element(handles, i), element(errors, i));
+    inserted += insert_one(raw.address, flags, element(handles, i), element(errors, i));
   }
   return inserted;
 }
 
-bool Av::insert_name(const char* node, const char* service, fi_addr_t* handle, int* error) {
+bool Av::insert_name(const char* node, const char* service, std::uint64_t flags, fi_addr_t* handle,
+                     int* error) {
   const SocketAddress::Family family = family_of_format(domain_->address_format());
-  return insert_one(domain_->platform().resolve(node, service, family), handle, error);
+  return insert_one(domain_->platform().resolve(node, service, family), flags, handle, error);
 }
 
 int Av::insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                        void* context) {
   int* error = nullptr;
-  if (const int refusal = sync_errors(flags, context, error)) return refusal;
-  return node == nullptr ? -FI_EINVAL : insert_name(node, service, handle, error);
+  if (const int refusal = check_insert(flags, handle, context, error)) return refusal;
+  return node == nullptr ? -FI_EINVAL : insert_name(node, service, flags, handle, error);
 }
 
 int Av::insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
                          fi_addr_t* handles, std::uint64_t flags, void* context) {
   constexpr auto kCountMax = static_cast<std::size_t>(std::numeric_limits<int>::max());
   int* errors = nullptr;
-  if (const int refusal = sync_errors(flags, context, errors)) return refusal;
+  if (const int refusal = check_insert(flags, handles, context, errors)) return refusal;
   if (node == nullptr || service == nullptr) return -FI_EINVAL;
   const Countable hosts(node);
   const Countable ports(service);
@@ -157,8 +177,8 @@ int Av::insert_symmetric(const char* node, std::size_t nodes, const char* servic
   std::size_t slot = 0;
   for (std::size_t host = 0; host < nodes; ++host) {
     for (std::size_t port = 0; port < services; ++port, ++slot) {
-      inserted += insert_name(hosts.name(host).c_str(), ports.name(port).c_str(), element(handles, slot),
-                              element(errors, slot));
+      inserted += insert_name(hosts.name(host).c_str(), ports.name(port).c_str(), flags,
+                              element(handles, slot), element(errors, slot));
     }
   }
   return inserted;
@@ -177,6 +197,11 @@ int Av::lookup(fi_addr_t handle, void* address, std::size_t* size) {
   if (size == nullptr || found.empty()) return -FI_EINVAL;
   write_sockaddr(found, address, *size);
   return 0;
+}
+
+int Av::set_user_id(fi_addr_t handle, fi_addr_t id, std::uint64_t flags) {
+  if (flags != 0) return -FI_EBADFLAGS;
+  return has_user_ids_ && address_table_.set_user_id(handle, id) ? 0 : -FI_EINVAL;
 }
 
 }  // namespace cluster::api

@@ -30,17 +30,21 @@ class Av : public fid_av, public RefCounted {
                        fi_addr_t* handles, std::uint64_t flags, void* context);
   int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);
   int lookup(fi_addr_t handle, void* address, std::size_t* size);
+  /// Implements fi_av_set_user_id, which belongs to address vectors that were opened with FI_AV_USER_ID.
+  int set_user_id(fi_addr_t handle, fi_addr_t id, std::uint64_t flags);
 
   transport::AddressTable& address_table() { return address_table_; }
   Domain& domain() { return *domain_; }
 
  private:
-  Av(Domain& domain, void* context);
+  Av(Domain& domain, bool has_user_ids, void* context);
 
-  bool insert_name(const char* node, const char* service, fi_addr_t* handle, int* error);
-  bool insert_one(const SocketAddress& address, fi_addr_t* handle, int* error);
+  int check_insert(std::uint64_t flags, const fi_addr_t* handles, void* context, int*& errors) const;
+  bool insert_name(const char* node, const char* service, std::uint64_t flags, fi_addr_t* handle, int* error);
+  bool insert_one(const SocketAddress& address, std::uint64_t flags, fi_addr_t* handle, int* error);
 
   transport::AddressTable address_table_;
+  const bool has_user_ids_;  ///< opened with FI_AV_USER_ID
   Ref<Domain> domain_;
 };
 

@@ -101,6 +101,21 @@ CompletionMode BoundFids::completion_mode() const {
   return {tx_selective_, rx_selective_, cntr_of_[send] != nullptr};
 }
 
+protocol::CompletionQueue* BoundFids::queue_for(protocol::Completion::Kind kind) const {
+  const Ref<Cq>& cq = kind == protocol::Completion::Kind::receive ? rx_cq_ : tx_cq_;
+  return cq ? &cq->queue() : nullptr;
+}
+
+void BoundFids::report_failure(const protocol::Completion& completion) const {
+  using Kind = protocol::Completion::Kind;
+  const Event event = completion.kind == Kind::send                                     ? send
+                      : completion.kind == Kind::receive                                ? receive
+                      : completion.kind == Kind::read || completion.kind == Kind::fetch ? read
+                                                                                        : write;
+  if (protocol::CompletionQueue* const queue = queue_for(completion.kind)) queue->push(completion);
+  if (protocol::Counter* const counter = counter_of(event)) counter->count(completion.status);
+}
+
 protocol::Counter* BoundFids::counter_of(Event event) const {
   return cntr_of_[event] == nullptr ? nullptr : &cntr_of_[event]->counter();
 }

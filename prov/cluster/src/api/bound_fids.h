@@ -26,6 +26,10 @@ class BoundFids {
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
+  /// Reports the failure of an operation that the engine has not accepted, in the queue and the counter of its kind.
+  void report_failure(const protocol::Completion& completion) const;
+  /// Returns the queue for operations of this kind, or null.
+  protocol::CompletionQueue* queue_for(protocol::Completion::Kind kind) const;
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
   /// From now until remove_engine(), each read of a bound queue or counter makes progress on `engine`.
   /// `joins`: true if the endpoint may join teams. In this case each read of the event queue makes progress

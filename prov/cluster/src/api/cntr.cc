@@ -11,7 +11,10 @@ constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 /// Implements fi_cntr_add, fi_cntr_set, fi_cntr_adderr and fi_cntr_seterr.
 template <void (protocol::Counter::*change)(std::uint64_t)>
 int change_value(fid_cntr* cntr, std::uint64_t value) noexcept {
-  (object_of<Cntr>(cntr).counter().*change)(value);
+  Cntr& object = object_of<Cntr>(cntr);
+  (object.counter().*change)(value);
+  DeferredWork& work = object.domain().deferred_work();
+  if (work.due()) work.run(true);
   return 0;
 }
 
@@ -42,6 +45,15 @@ int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle
   if (const int error = check_wait_object(wanted.wait_obj)) return error;
   *handle = new Cntr(domain, wanted.wait_obj, context);
   return 0;
+}
+
+Cntr::~Cntr() {
+  domain_->deferred_work().forget(*this);
+  if (joins_work_) domain_->work_progress().remove_counter(progress_);
+}
+
+void Cntr::join_work() {
+  if (!joins_work_.exchange(true)) domain_->work_progress().add_counter(progress_);
 }
 
 /// Makes progress before a read of the counter. A read of a counter cannot report an error. Therefore, if

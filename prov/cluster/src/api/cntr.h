@@ -15,6 +15,7 @@ class Cntr : public fid_cntr, public RefCounted {
  public:
   using Handle = fid_cntr;
 
+  ~Cntr();
   static int open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle, void* context);
 
   /// Waits until the value reaches `threshold`, an error is counted, or `timeout` milliseconds have passed.
@@ -29,6 +30,9 @@ class Cntr : public fid_cntr, public RefCounted {
   protocol::Counter& counter() { return counter_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
+  /// Called before deferred work may change the counter: from now on each read of the counter makes progress on all
+  /// endpoints of the domain.
+  void join_work();
 
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
@@ -40,6 +44,7 @@ class Cntr : public fid_cntr, public RefCounted {
   std::atomic<std::uint64_t> value_read_{0};  ///< the value that the application has read last
   std::atomic<std::uint64_t> errors_read_{0};
   PollBackoff backoff_;
+  std::atomic<bool> joins_work_{false};
   Ref<Domain> domain_;
   InheritedFid inherited_fid_{fid};
 };

@@ -40,8 +40,10 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-inline std::uint64_t flags_of(const protocol::Success& arrival) {
-  return FI_RECV | (arrival.tagged ? FI_TAGGED : FI_MSG);
+/// For messages, which are all that take a lane.
+inline std::uint64_t flags_of(const protocol::Success& success) {
+  const bool sent = success.kind == protocol::Completion::Kind::send;
+  return (sent ? FI_SEND : FI_RECV) | (success.tagged ? FI_TAGGED : FI_MSG);
 }
 
 /// Writes all fields that the entry format has. FI_REMOTE_CQ_DATA is reported only in formats with a data
@@ -61,9 +63,9 @@ void write_entry(Entry& entry, const Outcome& completion) {
   if constexpr (requires { entry.tag; }) entry.tag = completion.tag;
 }
 
-/// The entries of a caller that reads `queue`. While the queue is empty, messages that arrive by the fast
-/// lane (shm/fast_lane.h) are written directly into these entries. They cannot overtake other completions,
-/// because there are none in the queue. The object exists for one turn of the engines.
+/// The entries of a caller that reads `queue`. While the queue is empty, the completions of the lanes
+/// (shm/fast_lane.h, reliability/frame_lane.h) are written directly into these entries. They overtake no
+/// other completions, since the queue has none. The object exists for one turn of the engines.
 template <typename Entry>
 class DirectEntries {
  public:
@@ -73,6 +75,9 @@ class DirectEntries {
   bool accepts(const protocol::CompletionQueue* queue) const {
     return taken_ < capacity_ && queue == &queue_ && queue_.empty();
   }
+  const protocol::CompletionQueue* queue() const { return &queue_; }
+  /// Returns how many more completions take() takes.
+  std::size_t places() const { return queue_.empty() ? capacity_ - taken_ : 0; }
   void take(const protocol::Success& arrival) {
     ++taken_;
     write_entry(*next_++, arrival);

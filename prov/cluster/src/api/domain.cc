@@ -9,8 +9,9 @@
 namespace cluster::api {
 namespace {
 
-constinit fi_ops domain_fid_ops =
-    fid_ops({.close = close_object<Domain>, .bind = Method<&Domain::bind>::entry});
+constinit fi_ops domain_fid_ops = fid_ops({.close = close_object<Domain>,
+                                           .bind = Method<&Domain::bind>::entry,
+                                           .control = Method<&Domain::control>::entry});
 
 constinit fi_ops_domain domain_ops = {
     .size = sizeof(fi_ops_domain),
@@ -63,6 +64,15 @@ int Domain::bind(fid_t object, std::uint64_t flags) {
   if (flags & FI_REG_MR) return -FI_ENOSYS;
   eq_.set(object_of<Eq>(object));
   return 0;
+}
+
+int Domain::control(int command, void* argument) {
+  switch (command) {
+    case FI_QUEUE_WORK: return deferred_work_.queue(*this, static_cast<fi_deferred_work*>(argument));
+    case FI_CANCEL_WORK: return deferred_work_.cancel(static_cast<const fi_deferred_work*>(argument));
+    case FI_FLUSH_WORK: return deferred_work_.flush(static_cast<fid_t>(argument));
+    default: return -FI_ENOSYS;
+  }
 }
 
 }  // namespace cluster::api

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "api/auth_key.h"
+#include "api/deferred_work.h"
 #include "api/eq.h"
 #include "api/fabric.h"
 #include "api/progress.h"
@@ -40,6 +41,11 @@ class Domain : public fid_domain, public RefCounted {
   /// Returns all registered regions, for transports whose devices have to know them.
   const std::shared_ptr<carrier::RegisteredMemory>& memory() const { return memory_; }
   MrProgress& mr_progress() { return mr_progress_; }
+  /// Connects all engines with the counters that deferred work changes.
+  MrProgress& work_progress() { return work_progress_; }
+  DeferredWork& deferred_work() { return deferred_work_; }
+  /// Implements FI_QUEUE_WORK, FI_CANCEL_WORK and FI_FLUSH_WORK.
+  int control(int command, void* argument);
   const std::shared_ptr<engine::EndpointRoster>& roster() const { return roster_; }
   /// Returns true with FI_MR_BASIC: the provider draws random keys, and remote addresses are virtual
   /// addresses. Otherwise the application chooses the keys, and remote addresses are offsets in the region.
@@ -59,6 +65,8 @@ class Domain : public fid_domain, public RefCounted {
   bool basic_registration_;
   bool automatic_;
   MrProgress mr_progress_;
+  MrProgress work_progress_;
+  DeferredWork deferred_work_;
   std::shared_ptr<engine::EndpointRoster> roster_ =
       std::make_shared<engine::EndpointRoster>();  ///< the endpoints of this domain
   std::shared_ptr<carrier::RegisteredMemory> memory_ = std::make_shared<carrier::RegisteredMemory>();

@@ -25,7 +25,7 @@ int endpoint_control(fid* endpoint, int command, void* argument) noexcept {
       return guarded([&] { return object.open_alias(alias->fid, alias->flags); });
     }
     case FI_GETOPSFLAG: return object.options().get_op_flags(static_cast<std::uint64_t*>(argument));
-    case FI_SETOPSFLAG: return object.options().set_op_flags(static_cast<const std::uint64_t*>(argument));
+    case FI_SETOPSFLAG: return object.set_op_flags(static_cast<const std::uint64_t*>(argument));
     default: return -FI_ENOSYS;
   }
 }
@@ -144,13 +144,17 @@ Endpoint::Endpoint(Endpoint& original)
       original_(original.original_ ? *original.original_ : original) {}
 
 Endpoint::~Endpoint() {
+  if (original_) return;
+  domain_->deferred_work().leave(*this);
   if (owned_engine_ != nullptr) {
     bound_.remove_engine(*owned_engine_);
     domain_->mr_progress().remove_engine(*owned_engine_);
+    domain_->work_progress().remove_engine(*owned_engine_);
   }
   served_regions_.reset();
   roster_entry_.reset();
   owned_engine_.reset();  // before the release of the objects to which the engine reports
+  domain_->deferred_work().forget(*this);
 }
 
 int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* context) {
@@ -171,7 +175,7 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   if (handle == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   auto alias = std::unique_ptr<Endpoint>(new Endpoint(*this));
-  if (const int error = alias->options_.set_op_flags(&flags)) return error;
+  if (const int error = alias->set_op_flags(&flags)) return error;
   *handle = &alias.release()->fid;
   return 0;
 }
@@ -221,10 +225,12 @@ int Endpoint::enable() {
   try {
     bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
+    domain_->work_progress().add_engine(*owned_engine_);
     connect_bound();
   } catch (...) {  // memory has run out; no queue may poll an engine that is not enabled
     bound_.remove_engine(*owned_engine_);
     domain_->mr_progress().remove_engine(*owned_engine_);
+    domain_->work_progress().remove_engine(*owned_engine_);
     throw;
   }
   return 0;
@@ -237,6 +243,8 @@ void Endpoint::connect_bound() {
     bindings.losses = &events_;
     bindings.groups = &events_;
   }
+  bindings.deferred = &domain_->deferred_work();
+  bindings.after_turn = &domain_->deferred_work();
   owned_engine_->attach(bound_.av().address_table(), bindings);
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
@@ -247,6 +255,12 @@ void Endpoint::connect_bound() {
   point_to_ops(true);
 }
 
+int Endpoint::set_op_flags(const std::uint64_t* flags) {
+  if (const int error = options_.set_op_flags(flags)) return error;
+  point_to_ops(engine_ != nullptr);
+  return 0;
+}
+
 /// Sets the pointers to the ops tables. For each table there are three variants: for an enabled endpoint, for
 /// one that is not enabled yet, and for an endpoint without the capability.
 void Endpoint::point_to_ops(bool enabled) {
@@ -254,10 +268,12 @@ void Endpoint::point_to_ops(bool enabled) {
     if (!(options_.caps() & capability)) return &unsupported_ops<Table>;
     return enabled ? &live : &disabled;
   };
-  msg = choose(FI_MSG, msg_ops, disabled_ops<fi_ops_msg>);
-  tagged = choose(FI_TAGGED, tagged_ops, disabled_ops<fi_ops_tagged>);
-  rma = choose(FI_RMA, rma_ops, disabled_ops<fi_ops_rma>);
-  atomic = choose(FI_ATOMIC, atomic_ops, atomic_ops_disabled);
+  special_ops_ = make_special_ops(options_);
+  SpecialOps* const special = special_ops_.get();
+  msg = choose(FI_MSG, special != nullptr ? special->msg : msg_ops, disabled_ops<fi_ops_msg>);
+  tagged = choose(FI_TAGGED, special != nullptr ? special->tagged : tagged_ops, disabled_ops<fi_ops_tagged>);
+  rma = choose(FI_RMA, special != nullptr ? special->rma : rma_ops, disabled_ops<fi_ops_rma>);
+  atomic = choose(FI_ATOMIC, special != nullptr ? special->atomic : atomic_ops, atomic_ops_disabled);
   collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);
 }
 
@@ -265,7 +281,8 @@ void Endpoint::point_to_ops(bool enabled) {
 /// receive, and the completion of the receive follows.
 ssize_t Endpoint::cancel(void* context) {
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
-  engine_->cancel(context);
+  if (!engine_->cancel(context) && (options_.caps() & FI_TRIGGER))
+    domain_->deferred_work().cancel(origin(), context);
   return 0;
 }
 
@@ -281,6 +298,22 @@ ssize_t Endpoint::access(protocol::ReadOp& op, const TxFlags& flags) noexcept {
   if (const ssize_t error = options_.limits(Operation::rma).check(op.length, false)) return error;
   return post<&engine::Engine::read>(op);
 }
+
+ssize_t Endpoint::access_deferred(protocol::WriteOp& op, const TxFlags& flags) noexcept {
+  apply(flags, op);
+  op.deferred = true;
+  if (const ssize_t error = options_.limits(Operation::rma).check(op.length, op.inject)) return error;
+  return post<&engine::Engine::write_deferred>(op);
+}
+
+ssize_t Endpoint::access_deferred(protocol::ReadOp& op, const TxFlags& flags) noexcept {
+  apply(flags, op);
+  op.deferred = true;
+  if (const ssize_t error = options_.limits(Operation::rma).check(op.length, false)) return error;
+  return post<&engine::Engine::read_deferred>(op);
+}
+
+int Endpoint::trigger(CallCopy call) { return domain_->deferred_work().trigger(origin(), std::move(call)); }
 
 ssize_t Endpoint::access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept {
   apply(flags, op);

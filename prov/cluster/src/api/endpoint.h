@@ -20,8 +20,10 @@
 
 #include "api/auth_key.h"
 #include "api/bound_fids.h"
+#include "api/call_copy.h"
 #include "api/ep_options.h"
 #include "api/fid_object.h"
+#include "api/special_ops.h"
 
 namespace cluster::api {
 
@@ -48,11 +50,17 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;
+  ssize_t access_deferred(protocol::WriteOp& op, const TxFlags& flags) noexcept;
+  ssize_t access_deferred(protocol::ReadOp& op, const TxFlags& flags) noexcept;
+  /// Defers the call until its condition is met (FI_TRIGGER).
+  int trigger(CallCopy call);
 
   EpOptions& options() { return options_; }
 
   /// Implements fi_ep_alias. Returns -FI_EOPBADSTATE before fi_enable.
   int open_alias(fid_t* handle, std::uint64_t flags);
+  /// Implements FI_SETOPSFLAG (EpOptions::set_op_flags).
+  int set_op_flags(const std::uint64_t* flags);
   int bind(fid_t object, std::uint64_t flags);
   int enable();
   ssize_t cancel(void* context);
@@ -63,6 +71,9 @@ class Endpoint : public fid_ep, public RefCounted {
   const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }
+  Domain& domain() { return *domain_; }
+  /// Returns the endpoint itself or, for an alias, its original.
+  Endpoint& origin() { return original_ ? *original_ : *this; }
   const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
   /// Returns true if a message to `to` can have FI_MATCH_COMPLETE. Only a single peer with a session reports
   /// that a receive has matched the message.
@@ -94,6 +105,7 @@ class Endpoint : public fid_ep, public RefCounted {
   engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias has its original's engine
   InheritedFid inherited_fid_{fid};
   EpOptions options_;
+  std::unique_ptr<SpecialOps> special_ops_;  ///< null if the ordinary tables serve the endpoint
   engine::EndpointType type_;
   SocketAddress requested_name_;
   Ref<Domain> domain_;

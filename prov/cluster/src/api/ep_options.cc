@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "api/fid_object.h"
+#include "api/newer_capabilities.h"
 #include "base/enumeration.h"
 #include "engine/engine.h"
 
@@ -25,6 +26,14 @@ protocol::Ordering ordering_for(std::uint64_t order) {
       .read_after_send = (order & FI_ORDER_RAS) != 0,
       .write_after_send = (order & FI_ORDER_WAS) != 0,
   };
+}
+
+/// Returns true if receives of this kind take messages from the named source only. FI_EXACT_DIRECTED_RECV
+/// alone concerns both kinds. Beside FI_TAGGED_DIRECTED_RECV it concerns tagged receives only.
+bool directs(std::uint64_t caps, bool tagged) {
+  if (caps & FI_DIRECTED_RECV) return true;
+  if (caps & kTaggedDirectedRecv) return tagged;
+  return caps & kExactDirectedRecv;
 }
 
 /// Returns the direction in `flags`: FI_TRANSMIT or FI_RECV. Returns 0 if `flags` do not contain exactly one
@@ -48,7 +57,8 @@ int EpOptions::check(const fi_info& info) {
 }
 
 EpOptions::EpOptions(const fi_info& info)
-    : source_mask_(info.caps & FI_DIRECTED_RECV ? 0 : protocol::kAddrUnspec),
+    : source_mask_(directs(info.caps, false) ? 0 : protocol::kAddrUnspec),
+      tagged_source_mask_(directs(info.caps, true) ? 0 : protocol::kAddrUnspec),
       caps_(info.caps),
       ordering_(ordering_for(attributes_at(info.tx_attr).msg_order)),
       tx_op_flags_(attributes_at(info.tx_attr).op_flags),
@@ -96,6 +106,16 @@ void EpOptions::find_fast_ends() {
   };
   fast_send_end_ = !plain(tx_flags_) ? 0 : tx_flags_.inject ? inject_end : send_end;
   fast_inject_end_ = plain(inject_flags_) ? inject_end : 0;
+}
+
+bool EpOptions::wants_exact_source(bool tagged) const {
+  return (caps_ & kExactDirectedRecv) && directs(caps_, tagged);
+}
+
+bool EpOptions::takes_multi_recv(bool tagged) const { return !tagged || (caps_ & kTaggedMultiRecv); }
+
+bool EpOptions::receives_need_checks(bool tagged) const {
+  return wants_exact_source(tagged) || (tagged && takes_multi_recv(tagged) && (rx_op_flags_ & FI_MULTI_RECV));
 }
 
 std::size_t* EpOptions::value_of(int option) {
@@ -157,7 +177,8 @@ int EpOptions::set_op_flags(const std::uint64_t* flags) {
   const std::uint64_t direction = flags != nullptr ? direction_of(*flags) : 0;
   if (direction == 0) return -FI_EINVAL;
   const std::uint64_t wanted = *flags & ~direction;
-  if (wanted & (direction == FI_TRANSMIT ? kTxFlagsUnsupported : kRxFlagsUnsupported)) return -FI_EBADFLAGS;
+  const std::uint64_t unsupported = direction == FI_TRANSMIT ? kTxFlagsUnsupported : kRxFlagsUnsupported;
+  if (wanted & unsupported & ~(caps_ & FI_TRIGGER)) return -FI_EBADFLAGS;
   (direction == FI_TRANSMIT ? tx_op_flags_ : rx_op_flags_) = wanted;
   translate_flags();
   return 0;

@@ -97,7 +97,7 @@ class EpOptions {
   /// Implements fi_setopt. Limits and sizes can only be reduced. FI_OPT_MIN_MULTI_RECV can have any value.
   int set_option(int name, const void* value, std::size_t size);
   /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG. They read or replace the operation flags of one direction,
-  /// which `flags` names by FI_TRANSMIT or FI_RECV.
+  /// which `flags` names by FI_TRANSMIT or FI_RECV. An endpoint with FI_TRIGGER may have that flag here.
   int get_op_flags(std::uint64_t* flags) const;
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);
@@ -117,9 +117,20 @@ class EpOptions {
     return flags & FI_MULTI_RECV ? min_multi_recv_ : 0;
   }
   std::size_t default_min_multi_recv() const { return min_multi_recv(rx_op_flags_); }
-  /// Returns the source from which a receive accepts messages: `address` if the endpoint has
-  /// FI_DIRECTED_RECV, else any source.
-  std::uint64_t source(fi_addr_t address) const { return address | source_mask_; }
+  /// Returns the source from which a receive accepts messages: `address` if the endpoint directs receives of
+  /// this kind, else any source.
+  template <bool tagged>
+  std::uint64_t source(fi_addr_t address) const {
+    return address | (tagged ? tagged_source_mask_ : source_mask_);
+  }
+  std::uint64_t tx_op_flags() const { return tx_op_flags_; }
+  std::uint64_t rx_op_flags() const { return rx_op_flags_; }
+  /// Returns true if receives of this kind must name their source (FI_EXACT_DIRECTED_RECV).
+  bool wants_exact_source(bool tagged) const;
+  /// Returns true if receives of this kind may have FI_MULTI_RECV.
+  bool takes_multi_recv(bool tagged) const;
+  /// Returns true if the endpoint needs the receives of special_ops.h for this kind of receives.
+  bool receives_need_checks(bool tagged) const;
   const Limits& limits(Operation operation) const { return limits_[static_cast<std::size_t>(operation)]; }
 
   std::uint64_t caps() const { return caps_; }
@@ -132,8 +143,10 @@ class EpOptions {
   void find_fast_ends();
   std::size_t* value_of(int option);
 
-  std::uint64_t source_mask_;  ///< all bits set if the endpoint does not have FI_DIRECTED_RECV, else 0
-  Limits limits_[4];           ///< indexed by Operation
+  // All bits of a mask are set if receives of this kind ignore the source, else none.
+  std::uint64_t source_mask_;
+  std::uint64_t tagged_source_mask_;
+  Limits limits_[4];  ///< indexed by Operation
   TxFlags tx_flags_;
   TxFlags inject_flags_;
   std::size_t fast_send_end_ = 0;

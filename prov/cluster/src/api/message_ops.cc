@@ -6,6 +6,7 @@
 
 #include "api/endpoint.h"
 #include "api/ops_tables.h"
+#include "api/trigger_or_refuse.h"
 
 namespace cluster::api {
 namespace {
@@ -138,15 +139,19 @@ ssize_t sendv(fid_ep* handle, const iovec* vector, void** descriptors, std::size
 }
 
 /// The flags of the call replace the endpoint's operation flags.
-template <typename Message>
+template <typename Message, bool deferred = false>
 ssize_t sendmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  if (flags & (endpoint.learns_of_matches(message->addr) ? kMessageFlagsUnsupported : kTxFlagsUnsupported))
-      [[unlikely]]
-    return -FI_EBADFLAGS;
+  const std::uint64_t unsupported =
+      flags & (endpoint.learns_of_matches(message->addr) ? kMessageFlagsUnsupported : kTxFlagsUnsupported);
+  if (unsupported != 0) [[unlikely]]
+    return trigger_or_refuse(endpoint, unsupported, CallCopy::Kind::send, *message, flags);
   const TxFlags tx_flags = endpoint.options().tx_flags(flags);
-  SendOp op{
-      .to = message->addr, .context = message->context, .data = message->data, .has_data = tx_flags.has_data};
+  SendOp op{.to = message->addr,
+            .context = message->context,
+            .data = message->data,
+            .has_data = tx_flags.has_data,
+            .deferred = deferred};
   take_tag(*message, op);
   return send_vector(endpoint, tx_flags, message->msg_iov, message->desc, message->iov_count, std::move(op));
 }
@@ -171,14 +176,14 @@ template <typename... Tag>
 
 // --- Receiving. ---
 
-/// Builds a receive with the endpoint's operation flags and without buffers. FI_MULTI_RECV applies only to
-/// untagged messages.
+/// Builds a receive with the endpoint's operation flags and without buffers. If FI_MULTI_RECV is a flag of
+/// tagged receives, too, the endpoint has special_ops.h.
 template <typename... Tag>
 [[gnu::always_inline]] inline RecvOp recv_op(const EpOptions& options, fi_addr_t from, void* context,
                                              Tag... tag) {
   constexpr bool kTagged = sizeof...(tag) > 0;
   const TagMatch match{tag...};
-  return {.from = options.source(from),
+  return {.from = options.source<kTagged>(from),
           .context = context,
           .tag = match.tag,
           .ignore = match.ignore,
@@ -206,7 +211,7 @@ template <typename... Tag>
   constexpr bool kTagged = sizeof...(tag) > 0;
   const bool for_one_message = kTagged || options.default_min_multi_recv() == 0;
   if (for_one_message && endpoint.receive_short({.buffer = as_bytes(buffer, size),
-                                                 .from = options.source(from),
+                                                 .from = options.source<kTagged>(from),
                                                  .context = context,
                                                  .tag = match.tag,
                                                  .ignore = match.ignore,
@@ -246,17 +251,19 @@ bool apply_peek_flags(std::uint64_t flags, RecvOp& op) {
 }
 
 /// The flags of the call replace the endpoint's operation flags.
-template <typename Message>
+template <typename Message, bool deferred = false>
 ssize_t recvmsg(fid_ep* handle, const Message* message, std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
   const EpOptions& options = endpoint.options();
-  if (flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
-  RecvOp op{.from = options.source(message->addr),
+  if (flags & kRxFlagsUnsupported) [[unlikely]]
+    return trigger_or_refuse(endpoint, flags & kRxFlagsUnsupported, CallCopy::Kind::receive, *message, flags);
+  RecvOp op{.from = options.source<std::is_same_v<Message, fi_msg_tagged>>(message->addr),
             .context = message->context,
+            .deferred = deferred,
             .report = options.report_receive(flags),
             .min_multi_recv = options.min_multi_recv(flags)};
   take_tag(*message, op);
-  if (op.tagged && op.min_multi_recv != 0) return -FI_EBADFLAGS;
+  if (op.min_multi_recv != 0 && !options.takes_multi_recv(op.tagged)) return -FI_EBADFLAGS;
   if (flags & kPeekFlags) {
     if (!apply_peek_flags(flags, op)) return -FI_EINVAL;
     if (op.peek != protocol::Peek::none || op.discard_claimed) return endpoint.receive(op);
@@ -295,5 +302,19 @@ constinit fi_ops_tagged tagged_ops = {
     .senddata = senddata<std::uint64_t>,
     .injectdata = injectdata<std::uint64_t>,
 };
+
+constinit fi_ops_msg deferred_msg_ops = [] {
+  auto ops = stub_ops<fi_ops_msg>(kEnosys);
+  ops.sendmsg = sendmsg<fi_msg, true>;
+  ops.recvmsg = recvmsg<fi_msg, true>;
+  return ops;
+}();
+
+constinit fi_ops_tagged deferred_tagged_ops = [] {
+  auto ops = stub_ops<fi_ops_tagged>(kEnosys);
+  ops.sendmsg = sendmsg<fi_msg_tagged, true>;
+  ops.recvmsg = recvmsg<fi_msg_tagged, true>;
+  return ops;
+}();
 
 }  // namespace cluster::api

@@ -23,6 +23,11 @@ extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
 extern fi_ops_atomic atomic_ops;
 extern fi_ops_collective collective_ops;
+/// The calls that begin deferred work (deferred_work.h). These tables contain only calls with a message structure.
+extern fi_ops_msg deferred_msg_ops;
+extern fi_ops_tagged deferred_tagged_ops;
+extern fi_ops_rma deferred_rma_ops;
+extern fi_ops_atomic deferred_atomic_ops;
 /// The table of an endpoint that is not enabled yet.
 template <typename Table>
 inline constinit Table disabled_ops = stub_ops<Table>(kEopbadstate);

@@ -4,6 +4,7 @@
 
 #include "api/endpoint.h"
 #include "api/ops_tables.h"
+#include "api/trigger_or_refuse.h"
 
 namespace cluster::api {
 namespace {
@@ -14,13 +15,13 @@ using protocol::WriteOp;
 
 // In the following functions `op` is a ReadOp or a WriteOp that has no buffers and no remote ranges yet.
 
-template <typename Op>
+template <bool deferred = false, typename Op>
 ssize_t access(Endpoint& endpoint, const TxFlags& flags, std::span<const typename Op::Buffer> buffers,
                std::span<const RmaIov> remote, std::size_t length, Op& op) noexcept {
   op.slices = buffers;
   op.remote = remote;
   op.length = length;
-  return endpoint.access(op, flags);
+  return deferred ? endpoint.access_deferred(op, flags) : endpoint.access(op, flags);
 }
 
 /// If `inject` is true, the success of the operation gets no completion, but a failure does.
@@ -46,10 +47,13 @@ ssize_t access_vector(fid_ep* handle, const iovec* vector, void** descriptors, s
 }
 
 /// The flags of the call replace the endpoint's operation flags.
-template <typename Op>
+template <typename Op, bool deferred = false>
 ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t flags) noexcept {
-  if (flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
   Endpoint& endpoint = endpoint_of(handle);
+  if (flags & kTxFlagsUnsupported) [[unlikely]] {
+    constexpr auto kKind = std::is_same_v<Op, WriteOp> ? CallCopy::Kind::write : CallCopy::Kind::read;
+    return trigger_or_refuse(endpoint, flags & kTxFlagsUnsupported, kKind, *message, flags);
+  }
   const TxFlags tx_flags = endpoint.options().tx_flags(flags);
   IovecSpans<typename Op::Buffer> buffers;
   if (!buffers.read(message->msg_iov, message->iov_count)) return -FI_EINVAL;
@@ -65,7 +69,7 @@ ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t 
     op.data = message->data;
     op.has_data = tx_flags.has_data;
   }
-  return access(endpoint, tx_flags, buffers.spans(), {ranges.data(), wanted.size()}, length, op);
+  return access<deferred>(endpoint, tx_flags, buffers.spans(), {ranges.data(), wanted.size()}, length, op);
 }
 
 WriteOp write_op(fi_addr_t peer, void* context) { return {{.to = peer, .context = context}}; }
@@ -127,5 +131,12 @@ constinit fi_ops_rma rma_ops = {
     .writedata = writedata,
     .injectdata = injectdata,
 };
+
+constinit fi_ops_rma deferred_rma_ops = [] {
+  auto ops = stub_ops<fi_ops_rma>(kEnosys);
+  ops.readmsg = access_message<ReadOp, true>;
+  ops.writemsg = access_message<WriteOp, true>;
+  return ops;
+}();
 
 }  // namespace cluster::api

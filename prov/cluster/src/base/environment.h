@@ -3,6 +3,7 @@
 // get the environment as an argument of their constructors.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "base/counters.h"
@@ -51,6 +52,22 @@ class Waker {
   /// Wakes sleeping threads, and keeps all threads from sleeping until clear() is called.
   virtual void wake() = 0;
   virtual void clear() = 0;
+};
+
+/// Work that an engine does after its turns, without its lock, because the work uses other engines too.
+class AfterTurn {
+ public:
+  virtual ~AfterTurn() = default;
+  /// Does the work that is due. `may_wait`: false if the thread must not wait for the lock of an engine; the rest
+  /// of the work then stays due.
+  virtual void run(bool may_wait) noexcept = 0;
+  bool due() const { return due_.load(std::memory_order_acquire); }
+
+ protected:
+  void set_due(bool due) { due_.store(due, std::memory_order_release); }
+
+ private:
+  std::atomic<bool> due_{false};
 };
 
 }  // namespace cluster

@@ -21,6 +21,7 @@ class RingQueue {
   std::size_t footprint() const { return capacity_ * sizeof(Item); }
   Item& front() { return items_[head_ & mask()]; }
   const Item& front() const { return items_[head_ & mask()]; }
+  const Item& back() const { return items_[(tail_ - 1) & mask()]; }
   /// Returns the i-th item, counted from the front.
   Item& operator[](std::size_t i) { return items_[(head_ + i) & mask()]; }
   const Item& operator[](std::size_t i) const { return items_[(head_ + i) & mask()]; }

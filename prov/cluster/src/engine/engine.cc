@@ -37,6 +37,7 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   all.engine.collectives = &collective_.collectives();
   collective_.collectives().attach(bindings.tx_queue, bindings.joins_teams);
   messenger_.attach(all);
+  after_turn_.store(bindings.after_turn, std::memory_order_relaxed);
   lane_->attach();
   if (network_ != nullptr) network_->attach();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) shm::FastLane::close(*peer);
@@ -103,6 +104,18 @@ Status Engine::read(const protocol::ReadOp& op) {
   return Status::ok;
 }
 
+Status Engine::write_deferred(const protocol::WriteOp& op) {
+  const std::lock_guard lock(lock_);
+  return loop_.post(op.to, op.more,
+                    [&](protocol::Channel& channel) { return messenger_.rma().request(channel, op); });
+}
+
+Status Engine::read_deferred(const protocol::ReadOp& op) {
+  const std::lock_guard lock(lock_);
+  return loop_.post(op.to, op.more,
+                    [&](protocol::Channel& channel) { return messenger_.rma().request(channel, op); });
+}
+
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {
   const std::lock_guard lock(lock_);
   return loop_.post(op.to, op.more,
@@ -130,9 +143,16 @@ Status Engine::receive(const protocol::RecvOp& op) {
 
 os::NextWake Engine::run_in_background() {
   if (background_.application_polls()) return background_.next_check();
-  const std::unique_lock lock(lock_, std::try_to_lock);
-  if (!lock.owns_lock()) return BackgroundRunner::kAway;
-  return peers_.attached() ? background_.run() : os::NextWake{BackgroundRunner::kIdle};
+  os::NextWake next{BackgroundRunner::kIdle};
+  {
+    const std::unique_lock lock(lock_, std::try_to_lock);
+    if (!lock.owns_lock()) return BackgroundRunner::kAway;
+    if (peers_.attached()) next = background_.run();
+  }
+  AfterTurn* const after = after_turn_.load(std::memory_order_relaxed);
+  if (after == nullptr || !after->due()) return next;
+  after->run(false);
+  return BackgroundRunner::kAway;  // because the work may have left something to do for this engine
 }
 
 const char* Engine::carrier_name_of(std::uint64_t handle) const {
@@ -150,9 +170,15 @@ std::optional<EndpointStats> Engine::stats() const {
 }
 
 bool Engine::arm() {
-  const std::lock_guard lock(lock_);
-  background_.application_sleeps();
-  return loop_.arm();
+  {
+    const std::lock_guard lock(lock_);
+    background_.application_sleeps();
+    if (!loop_.arm()) return false;
+  }
+  AfterTurn* const after = after_turn_.load(std::memory_order_relaxed);
+  if (after == nullptr || !after->due()) return true;
+  after->run(true);
+  return false;
 }
 
 }  // namespace cluster::engine

@@ -16,6 +16,7 @@
 // reads a queue or a counter, or that waits.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -83,6 +84,8 @@ class Engine {
   /// a fifth of their instructions.
   bool take_frame_lane(std::uint64_t handle, const ShortSend& op);
   Status write(const protocol::WriteOp& op);
+  Status write_deferred(const protocol::WriteOp& op);
+  Status read_deferred(const protocol::ReadOp& op);
   Status read(const protocol::ReadOp& op);
   Status atomic(const protocol::AtomicRmaOp& op);
   /// Joins a group and sets `handle` to the handle of the group. If `op` is null, leaves the group with this
@@ -142,6 +145,12 @@ class Engine {
   /// Waits for the engine lock, and takes a turn that checks every source of work (PollScope::all).
   void poll() {
     locked([&] { loop_.run_once(PollScope::all); });
+    finish_turn(true);
+  }
+  /// Returns true if another thread holds the engine lock at this moment.
+  bool busy() const {
+    const std::unique_lock lock(lock_, std::try_to_lock);
+    return !lock.owns_lock();
   }
   /// Takes a turn for a caller that calls again soon. Does nothing if another thread holds the engine lock.
   /// Omits system calls that were made only a short time ago (PollScope::due). Messages that arrive by the
@@ -150,8 +159,12 @@ class Engine {
   void try_poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
       return;
-    const std::lock_guard lock(lock_, std::adopt_lock);
-    if (!loop_.run_calm(read) && !loop_.run_short(read)) loop_.run_once(PollScope::due);
+    {
+      const std::lock_guard lock(lock_, std::adopt_lock);
+      if (loop_.run_calm(read) || loop_.run_short(read)) return;
+      loop_.run_once(PollScope::due);
+    }
+    finish_turn(true);
   }
   /// Returns a descriptor, or -1 if there is none. After arm() has returned true, the descriptor becomes
   /// readable as soon as poll() has work.
@@ -163,6 +176,12 @@ class Engine {
   bool arm();
 
  private:
+  /// Called without the lock after each full turn.
+  void finish_turn(bool may_wait) {
+    AfterTurn* const after = after_turn_.load(std::memory_order_relaxed);
+    if (after != nullptr && after->due()) [[unlikely]]
+      after->run(may_wait);
+  }
   template <typename Act>
   std::invoke_result_t<Act> locked(Act&& act) const {
     const std::lock_guard lock(lock_);
@@ -190,6 +209,7 @@ class Engine {
   CollectiveEndpoint collective_;
   BackgroundRunner background_;
   const Time started_;
+  std::atomic<AfterTurn*> after_turn_{nullptr};
 };
 
 }  // namespace cluster::engine

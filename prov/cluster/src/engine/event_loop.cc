@@ -192,8 +192,9 @@ void EventLoop::handle_events() {
 
 /// Sets the alarm so that sleeping threads wake in time for the work that this call has caused.
 void EventLoop::wake_by_deadline() {
-  const bool now =
-      !peers_.failed().empty() || !all_of([](const Transport& each) { return !each.wants_turn(); });
+  const AfterTurn* const after = messenger_.bindings().after_turn;
+  const bool now = !peers_.failed().empty() || (after != nullptr && after->due()) ||
+                   !all_of([](const Transport& each) { return !each.wants_turn(); });
   waiter_.set_alarm_if_earlier(now ? Time::min() : next_turn());
 }
 

@@ -202,13 +202,11 @@ template <typename Read>
 bool EventLoop::run_short(Read& read) {
   const std::uint32_t turn = turns() + 1;
   if ((turn & short_turns_) == 0 || waiter_.may_sleep()) return false;
-  protocol::Success arrival;
-  const bool direct = read.accepts(messenger_.bindings().rx_queue);
-  bool used = false;
+  protocol::DirectSuccesses direct(read.queue(), read.places());
   bool over = false;
-  const auto receive = [&] { over = network_->receive_short(direct ? &arrival : nullptr, used); };
-  if (!enough_memory_for(receive)) return false;
-  if (used) read.take(arrival);
+  const auto receive = [&] { over = network_->receive_short(direct); };
+  if (!enough_memory_for(receive)) over = false;
+  for (const protocol::Success& success : direct.all()) read.take(success);
   if (over) turns_.store(turn, std::memory_order_relaxed);
   return over;
 }

@@ -4,7 +4,8 @@
 
 namespace cluster::multipath {
 
-void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count) {
+void LossDetector::on_unusual_sent(Sequence sequence, TransmissionNumber transmission, Time now,
+                                   std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;
   if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) {
     // While this path was idle, other paths have used so many transmission numbers that they may wrap around.
@@ -24,12 +25,8 @@ void LossDetector::on_sent(Sequence sequence, TransmissionNumber transmission, T
   while (--count != 0) transmissions_.push_back() = {++transmission, ++sequence, now};
 }
 
-std::size_t LossDetector::position(TransmissionNumber number) const {
-  if (transmissions_.empty() || !transmissions_.front().number.before(number)) return 0;
-  // With one path, numbers are consecutive. If other paths have used some of the numbers, the record is
-  // closer to the front.
+std::size_t LossDetector::search(TransmissionNumber number) const {
   const auto consecutive = static_cast<std::size_t>(number - transmissions_.front().number);
-  if (consecutive < transmissions_.size() && transmissions_[consecutive].number == number) return consecutive;
   std::size_t low = 0;
   std::size_t high = std::min(consecutive, transmissions_.size());
   while (low < high) {

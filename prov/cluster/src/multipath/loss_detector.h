@@ -42,7 +42,16 @@ class LossDetector {
  public:
   /// Records that `count` frames were sent. Their sequences and transmission numbers are consecutive and
   /// begin with the given ones.
-  void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1);
+  void on_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count = 1) {
+    const std::int32_t ahead = transmission - largest_acked_;
+    const bool ordinary = count == 1 && ahead > 0 && ahead <= kIdleDistanceMax &&
+                          transmissions_.free() != 0 &&
+                          (transmissions_.empty() || transmissions_.back().sequence != sequence);
+    if (!ordinary) [[unlikely]]
+      return on_unusual_sent(sequence, transmission, now, count);
+    ++in_flight_;
+    transmissions_.push_within() = {transmission, sequence, now};
+  }
   void on_superseded(TransmissionNumber transmission);
   /// Must be called before on_largest_acked() for the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
@@ -72,6 +81,7 @@ class LossDetector {
   std::size_t footprint() const { return transmissions_.footprint(); }
 
  private:
+  void on_unusual_sent(Sequence sequence, TransmissionNumber transmission, Time now, std::size_t count);
   struct Transmission {
     TransmissionNumber number;
     Sequence sequence;
@@ -91,8 +101,17 @@ class LossDetector {
   /// The window shrinks by 1/32 per smoothed reply time, but not right after a spurious loss.
   static constexpr int kReorderWindowDecay = 32;
 
-  /// Returns the index of the first record that is not older than this transmission.
-  std::size_t position(TransmissionNumber number) const;
+  /// Returns the index of the first record that is not older than this transmission. With one path, numbers
+  /// are consecutive.
+  std::size_t position(TransmissionNumber number) const {
+    if (transmissions_.empty()) return 0;
+    const std::int32_t consecutive = number - transmissions_.front().number;
+    if (consecutive <= 0) return 0;
+    const auto index = static_cast<std::size_t>(consecutive);
+    return index < transmissions_.size() && transmissions_[index].number == number ? index : search(number);
+  }
+  /// Does the same as position() if other paths have used some of the numbers.
+  std::size_t search(TransmissionNumber number) const;
   std::optional<std::size_t> find(TransmissionNumber number) const;
   void settle(Transmission& record);
   Duration loss_delay(std::size_t overtaken_by, const RttEstimator& reply_time) const;

@@ -120,6 +120,9 @@ class PathManager {
   /// Learns from received frames of the session that `from` leads to the peer. `ack_owed`: the frames must be
   /// acknowledged. `frames`: the number of frames.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
+  /// Does the same as learn() for one frame that must be acknowledged. There is one IP path, and `from` is
+  /// its address or that of its EtherType path.
+  void learn_again(const link::Path& from) { reply_by_ethertype_ = from.ethertype; }
   const link::Path& reply_path() const;
   /// Returns the shortest time until the answer to a frame that is sent now can arrive.
   Duration min_reply_delay() const;

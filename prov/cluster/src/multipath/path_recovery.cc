@@ -25,16 +25,6 @@ Time PathRecovery::paced_until(Time now) const {
   return at > now ? at : kNever;
 }
 
-void PathRecovery::on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count) {
-  losses_.on_sent(sequence, transmission, now, count);
-  if (losses_.in_flight() == count) {
-    arrived_at_ = now;
-    passed_at_ = kNever;
-  }
-  sent_at_ = now;
-  pacer_.on_sent(now, count);
-}
-
 void PathRecovery::on_retransmit(TransmissionNumber transmission) {
   losses_.on_superseded(transmission);
   congestion_.on_retransmit();

@@ -47,7 +47,15 @@ class PathRecovery {
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
   /// Records that `count` frames were sent. Their sequences and transmission numbers are consecutive and
   /// begin with the given ones.
-  void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1);
+  void on_sent(Time now, Sequence sequence, TransmissionNumber transmission, std::size_t count = 1) {
+    losses_.on_sent(sequence, transmission, now, count);
+    if (losses_.in_flight() == count) {
+      arrived_at_ = now;
+      passed_at_ = kNever;
+    }
+    sent_at_ = now;
+    pacer_.on_sent(now, count);
+  }
   void on_retransmit(TransmissionNumber transmission);
 
   void on_frame_acked(const AckedFrame& frame);

@@ -66,7 +66,7 @@ std::size_t NetworkReceiver::receive(Time& now) {
     now = parts_.environment.clock.now();
     empty_polls_ = count > 0 ? 0 : empty_polls_ + 1;
     for (const link::InFrame& frame : frames) {
-      protocol::Success* no_reader = nullptr;
+      protocol::DirectSuccesses no_reader;
       const bool lone = take_lone(now, frame, no_reader);
       only_lone_ &= lone;
       arrivals += lone ? 1 : receive_from(now, frame);
@@ -84,28 +84,25 @@ std::span<const link::InFrame> NetworkReceiver::next_burst() {
   return std::span(frames_).first(parts_.link->receive_burst(frames_));
 }
 
-NetworkReceiver::Look NetworkReceiver::receive_short(protocol::Success* direct) {
-  Look look;
+NetworkReceiver::Look NetworkReceiver::receive_short(protocol::DirectSuccesses& direct) {
   const std::span<const link::InFrame> frames = next_burst();
   if (frames.empty()) {
     ++empty_polls_;
-    look.all = true;
-    return look;
+    return Look::nothing;
   }
   empty_polls_ = 0;
-  look.now = parts_.environment.clock.now();
-  protocol::Success* place = direct;
-  while (look.taken < frames.size() && take_lone(look.now, frames[look.taken], place)) ++look.taken;
-  look.direct_used = place != direct;
-  look.all = look.taken == frames.size();
-  if (!look.all) left_ = frames.subspan(look.taken);
-  return look;
+  const Time now = parts_.environment.clock.now();
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (take_lone(now, frames[i], direct)) continue;
+    left_ = frames.subspan(i);
+    return Look::left;
+  }
+  return Look::taken;
 }
 
 /// Processes an arrival that is one frame and may take the frame lane. Returns false if it may not; nothing
-/// is changed then. If `direct` is not null, writes the completion there and sets `direct` to null. Otherwise
-/// the completion goes into the queue.
-bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::Success*& direct) {
+/// is changed then.
+bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct) {
   const std::uint32_t session = wire::session_of_lone(frame.bytes);
   RemotePeer* const peer = session != 0 && frame.segment == 0 ? sessions_.find(session) : nullptr;
   if (peer == nullptr || peer->flow == nullptr || !peer->flow->lane().open() || peer->common.failed)
@@ -118,7 +115,7 @@ bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::
 }
 
 bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
-                                const link::InFrame& frame, protocol::Success*& direct) {
+                                const link::InFrame& frame, protocol::DirectSuccesses& direct) {
   const bool accounted = peer.held != 0 || peer.common.handle.value == protocol::kAddrNotAvail;
   if (accounted || peer.sibling.claim == RemotePeer::Sibling::Claim::made ||
       !peer.flow->lane().predicts(lone, frame.from)) {
@@ -130,14 +127,9 @@ bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::LoneFram
   const bool answers = peer.flow->lane().take(now, lone, frame.from, frame.arrived);
   peer.heard_at = now;
   ++parts_.environment.counters.frames_received;
-  const protocol::Success arrival =
-      short_messages_.deliver(peer.channel, *receive, lone.message, lone.payload);
-  if (direct != nullptr) {
-    *std::exchange(direct, nullptr) = arrival;
-  } else {
-    short_messages_.rx_queue()->push_success(arrival);
-  }
-  tx_.complete_acked(peer);
+  direct.report(*short_messages_.rx_queue(),
+                short_messages_.deliver(peer.channel, *receive, lone.message, lone.payload));
+  tx_.complete_acked(peer, direct);
   if (answers) tx_.mark(peer);
   return true;
 }

@@ -45,16 +45,13 @@ class NetworkReceiver {
   /// Processes the frames that the link has, and returns their number. Sets `now` to a time after the arrival
   /// of all of them.
   std::size_t receive(Time& now);
-  /// Takes one burst from the link, and processes the frames that may take the frame lane. `direct`: where
-  /// the completion of the first message is written, or null. The next receive() begins with the frames that
-  /// are left.
-  struct Look {
-    std::size_t taken = 0;     ///< frames that were processed
-    bool all = false;          ///< no frames are left
-    bool direct_used = false;  ///< a completion is in `direct`; the others are in the queue
-    Time now{};                ///< a time after the arrival of all frames; only if `taken` is not 0
+  enum class Look : std::uint8_t {
+    nothing,  ///< there was no frame
+    taken,    ///< all frames have taken the frame lane
+    left,     ///< frames are left, with which the next receive() begins
   };
-  Look receive_short(protocol::Success* direct);
+  /// Takes one burst from the link, and processes the frames that may take the frame lane.
+  Look receive_short(protocol::DirectSuccesses& direct);
   /// Called if receive_short() has found nothing, and receive() follows. It need not look again.
   void found_nothing() { left_ = std::span<const link::InFrame>(); }
   /// Returns true if the last receive() has found only frames that took the frame lane.
@@ -73,9 +70,9 @@ class NetworkReceiver {
 
  private:
   std::size_t receive_from(Time now, const link::InFrame& frame);
-  bool take_lone(Time now, const link::InFrame& frame, protocol::Success*& direct);
+  bool take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct);
   bool take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone, const link::InFrame& frame,
-                 protocol::Success*& direct);
+                 protocol::DirectSuccesses& direct);
   std::span<const link::InFrame> next_burst();
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);

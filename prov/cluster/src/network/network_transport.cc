@@ -234,12 +234,12 @@ bool NetworkTransport::send_short(Peer& peer, const protocol::ShortSend& message
   return true;
 }
 
-bool NetworkTransport::receive_short(protocol::Success* direct, bool& direct_used) {
-  const NetworkReceiver::Look look = receiver_.receive_short(direct);
-  direct_used = look.direct_used;
-  if (!look.all) return false;
+bool NetworkTransport::receive_short(protocol::DirectSuccesses& direct) {
+  using Look = NetworkReceiver::Look;
+  const Look look = receiver_.receive_short(direct);
+  if (look == Look::left) return false;
   const bool quiet = !tx_.urgent() && peers_.failed().empty();
-  if (look.taken != 0) return quiet && look.now < tx_.next_timer();
+  if (look == Look::taken) return quiet;
   const bool over = quiet && !tx_.tx_pending() && clock_.ticks() - turned_at_ <= kTicksPerShortLook;
   if (!over) receiver_.found_nothing();
   return over;

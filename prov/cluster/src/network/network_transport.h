@@ -71,9 +71,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
            parts_.link->integrity() == wire::Integrity::checksum;
   }
   /// Takes frames that may take the frame lane. Returns true if nothing else needs a turn now. Otherwise the
-  /// caller takes a full turn, in which receive() goes on. `direct`: where the completion of the first
-  /// message is written, or null if it belongs in the queue. Sets `direct_used` if it was written there.
-  bool receive_short(protocol::Success* direct, bool& direct_used);
+  /// caller takes a full turn, in which receive() goes on.
+  bool receive_short(protocol::DirectSuccesses& direct);
 
   const char* name() const override { return parts_.link->name(); }
   transport::OpenResult open(Peer& peer, std::string& reason) override;

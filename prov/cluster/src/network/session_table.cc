@@ -114,6 +114,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       .ethertype = parts_.link->has_ethertype_path(),
       .ack_delay = parts_.settings.ack_delay,
       .peer_timeout = parts_.settings.peer_timeout,
+      .refresh_interval = parts_.settings.refresh_interval,
       .stuck_timeout = parts_.settings.stuck_timeout,
       .turns = &tx_.turns(),
       .outage = &tx_.outage(),

@@ -34,7 +34,7 @@ void TxScheduler::remove(RemotePeer& peer) {
   timers_.cancel(peer.timer);
   if (peer.tx_pending) std::erase(tx_pending_, &peer);
   peer.tx_pending = false;
-  if (tx_pending_.empty()) urgent_ = unsettled_ = false;
+  if (tx_pending_.empty()) settled();
   end_probe(peer);
 }
 
@@ -47,12 +47,13 @@ void TxScheduler::transmit(Time now) {
     peers_.serve(peer.common, [&] { transmit(now, peer); });
   }
   tx_pending_.clear();
-  urgent_ = unsettled_ = false;
+  settled();
 }
 
 void TxScheduler::transmit(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
-  complete_acked(peer);
+  protocol::DirectSuccesses no_reader;
+  complete_acked(peer, no_reader);
   if (peer.common.failed) return;
   if (flow.status() != Status::ok) return peers_.mark_failed(peer.common, flow.status());
   if (peer.channel.busy()) messenger_.pump(peer.channel);
@@ -97,7 +98,9 @@ void TxScheduler::on_timer(Time now, RemotePeer& peer) {
 
 void TxScheduler::send_keep_alive(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
-  const link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
+  link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
+  // A keep-alive of an idle session is for the firewalls, and that of this host sees no raw frames.
+  if (!flow.liveness().expecting()) path = link::without_mac(path);
   link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
 }
 

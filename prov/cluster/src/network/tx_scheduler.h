@@ -50,9 +50,10 @@ class TxScheduler {
     list(peer);
   }
   /// Records that the frame lane of the peer was used, so that a later turn has to settle what the lane has
-  /// left (reliability/frame_lane.h).
+  /// left (reliability/frame_lane.h). That turn also sets the timers, which may be late until then. It comes
+  /// with the first look that finds nothing, but at the latest after kUsesMax uses.
   void note_use(RemotePeer& peer) {
-    unsettled_ = true;
+    urgent_ |= ++uses_ == kUsesMax;
     list(peer);
   }
   /// Called when an operation was posted to the peer's flow. `more`: similar operations will follow at once.
@@ -62,15 +63,14 @@ class TxScheduler {
     if (!waits) transmit(clock_.now());
   }
   bool tx_pending() const { return !tx_pending_.empty(); }
-  /// Returns true if a flow has more to do than to settle.
+  /// Returns true if the next turn has to transmit, whatever arrives.
   bool urgent() const { return urgent_; }
   /// Returns true if a frame lane was used since the last transmit().
-  bool unsettled() const { return unsettled_; }
+  bool unsettled() const { return uses_ != 0; }
   /// Completes the operations whose last frame the peer has acknowledged.
-  void complete_acked(RemotePeer& peer) {
-    acked_tokens_.clear();
+  void complete_acked(RemotePeer& peer, protocol::DirectSuccesses& direct) {
     peer.flow->take_acked(acked_tokens_);
-    messenger_.acked(acked_tokens_);
+    messenger_.acked(acked_tokens_, direct);
   }
   void transmit(Time now);
   /// Called when the endpoint is about to close. From then on, no flow makes allowance for late turns.
@@ -92,6 +92,10 @@ class TxScheduler {
     tx_pending_.push_back(&peer);
     peer.tx_pending = true;
   }
+  void settled() {
+    urgent_ = false;
+    uses_ = 0;
+  }
   void transmit(Time now, RemotePeer& peer);
   void on_timer(Time now, RemotePeer& peer);
   void ask_kernel(Time now, RemotePeer& peer);
@@ -104,6 +108,7 @@ class TxScheduler {
   /// The largest number of unknown peers whose kernels are asked at the same time. Sessions of further silent
   /// unknown peers end after the peer timeout.
   static constexpr std::size_t kOthersProbedMax = 32;
+  static constexpr std::size_t kUsesMax = 56;  ///< uses of frame lanes between two turns that settle
 
   const NetworkParts& parts_;
   Clock& clock_;
@@ -111,8 +116,8 @@ class TxScheduler {
   protocol::Messenger& messenger_;
   std::vector<RemotePeer*> flows_;  ///< the peers that have a flow
   std::vector<RemotePeer*> tx_pending_;
-  bool urgent_ = false;     ///< mark() was called since the last transmit()
-  bool unsettled_ = false;  ///< note_use() was called since the last transmit()
+  bool urgent_ = false;   ///< a flow has more to do than to settle, or all must settle now
+  std::size_t uses_ = 0;  ///< calls of note_use() since the last transmit()
   std::size_t others_probed_ = 0;
   TimerHeap timers_;
   transport::PackingPolicy& packing_;

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -114,6 +115,10 @@ class WatchedInterface {
       if (frame.path->doubts >= kDoubtsToAsk) [[unlikely]]
         ask_for(*frame.path);
     }
+  }
+  /// Returns true if the number of timeouts is one at which ask_for_doubtful() asks.
+  static bool asks_all(const link::Path& path) {
+    return path.doubts >= kDoubtsToAsk && std::has_single_bit(path.doubts);
   }
 
  private:

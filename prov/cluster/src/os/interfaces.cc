@@ -17,6 +17,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "os/ethtool.h"
 #include "os/netlink.h"
 
 namespace cluster::os {
@@ -79,18 +80,6 @@ Interface read_link(ConstBytes message) {
   });
   if (interface.loopback) interface.kind = Interface::Kind::loopback;
   return interface;
-}
-
-Descriptor ioctl_socket() { return Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
-
-template <typename Answer>
-bool ask_driver(const Descriptor& socket, const std::string& interface, std::uint32_t command,
-                Answer& answer) {
-  answer.cmd = command;
-  ifreq request{};
-  interface.copy(request.ifr_name, IFNAMSIZ - 1);
-  request.ifr_data = reinterpret_cast<char*>(&answer);
-  return socket && ioctl(socket.number(), SIOCETHTOOL, &request) == 0;
 }
 
 /// Reads what netlink does not report: the speed, and whether the interface is wireless.
@@ -204,7 +193,7 @@ std::vector<Interface> list_interfaces(int* error) {
   int failure = 0;
   std::vector<Interface> interfaces = read_interfaces(netlink_socket(NETLINK_ROUTE), failure);
   if (error != nullptr) *error = failure;
-  const Descriptor socket = ioctl_socket();
+  const Descriptor socket = ethtool_socket();
   for (Interface& interface : interfaces) read_device(socket, interface);
   note_hardware_ports(interfaces);
   return interfaces;
@@ -215,7 +204,7 @@ bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& hos
 }
 
 std::size_t receive_queues(const std::string& interface) {
-  const Descriptor socket = ioctl_socket();
+  const Descriptor socket = ethtool_socket();
   ethtool_channels channels{};
   ethtool_rxnfc rings{};  // older drivers answer only ETHTOOL_GRXRINGS
   std::size_t count = 0;

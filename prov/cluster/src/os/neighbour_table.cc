@@ -4,7 +4,6 @@
 #include <sys/socket.h>
 
 #include <atomic>
-#include <bit>
 #include <cstring>
 
 #include "os/netlink.h"
@@ -28,11 +27,20 @@ std::uint64_t neighbour_overflows(SocketAddress::Family family) {
   return overflows;
 }
 
-/// To ask the kernel costs more than to send a frame, so this function asks after 1, 2, 4, ... refusals.
-void NeighbourWarning::on_no_buffer() {
+/// The count has risen if the table was full at this refusal, because the kernel counts each one.
+bool NeighbourTable::is_full(Time now) {
+  if (seen_ && now - asked_ < kAskAgain) return full_;
+  asked_ = now;
+  const std::uint64_t count = overflows_(family_);
+  full_ = seen_ && count > *seen_;
+  seen_ = count;
+  if (full_) warn();
+  return full_;
+}
+
+void NeighbourTable::warn() {
   static std::atomic<bool> told = false;
-  if (!std::has_single_bit(++refusals_) || told.load(std::memory_order_relaxed)) return;
-  if (neighbour_overflows(family_) == 0 || told.exchange(true)) return;
+  if (told.exchange(true)) return;
   const char* const version = family_ == SocketAddress::Family::v6 ? "ipv6" : "ipv4";
   log_.warn(
       "the kernel's table of hardware addresses is full, so first contact takes longer: raise "

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/address.h"
+#include "base/environment.h"
 #include "base/log.h"
 
 namespace cluster::os {
@@ -12,17 +14,29 @@ namespace cluster::os {
 /// Returns how often the table of this family was full since the node started, or 0 if the kernel does not say.
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
-/// Tells the user once in a process that the table is full. Must be called when the kernel refuses a frame with
-/// ENOBUFS.
-class NeighbourWarning {
+/// Tells a full table from a full queue. To ask the kernel costs more than to send a frame, so an answer counts
+/// for kAskAgain. The first time the table is found full, the log of the process says so.
+class NeighbourTable {
  public:
-  NeighbourWarning(SocketAddress::Family family, Log& log) : family_(family), log_(log) {}
-  void on_no_buffer();
+  static constexpr Duration kAskAgain = 5ms;
+  /// Returns what neighbour_overflows() returns.
+  using Overflows = std::uint64_t (*)(SocketAddress::Family);
+
+  NeighbourTable(SocketAddress::Family family, Log& log, Overflows overflows = neighbour_overflows)
+      : family_(family), log_(log), overflows_(overflows) {}
+  /// Must be called when the kernel refuses a frame with ENOBUFS. Returns true if the table is full. The first
+  /// call only notes how often it was full before, and returns false.
+  bool is_full(Time now);
 
  private:
+  void warn();
+
   const SocketAddress::Family family_;
   Log& log_;
-  std::uint32_t refusals_ = 0;
+  Overflows overflows_;
+  std::optional<std::uint64_t> seen_;
+  Time asked_{};
+  bool full_ = false;
 };
 
 }  // namespace cluster::os

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace cluster::os {
 namespace {
@@ -158,6 +159,44 @@ bool read_headers(Bytes frame, int index, link::InFrame& out) {
   std::copy_n(frame.data() + 6, out.from.mac.size(), out.from.mac.begin());
   out.from.mac_known = true;
   out.from.ethertype = ethertype;
+  return true;
+}
+
+void LastHeaders::remember(ConstBytes frame, const link::InFrame& out) {
+  const bool v4 = out.from.to.family() == SocketAddress::Family::v4;
+  headers_ = headers_size(out.from.to.family());
+  length_at_ = kEthernetBytes + (v4 ? 2 : 4);
+  length_excludes_ = kEthernetBytes + (v4 ? 0 : kV6Bytes);
+  std::array<std::byte, sizeof mask_> mask{};
+  std::fill_n(mask.begin(), headers_, std::byte{0xff});
+  const auto differs = [&](std::size_t at, std::size_t bytes) {
+    std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), bytes, std::byte{0});
+  };
+  differs(0, 6);  // the receiver, which may be all hosts
+  differs(length_at_, 2);
+  if (v4) differs(kEthernetBytes + 4, 2);
+  if (v4) differs(kEthernetBytes + 10, 2);
+  differs(headers_ - kUdpBytes + 4, 4);
+  std::memcpy(mask_.data(), mask.data(), sizeof mask_);
+  bytes_ = {};
+  std::memcpy(bytes_.data(), frame.data(), headers_);
+  for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] &= mask_[i];
+  from_ = out.from;
+}
+
+bool LastHeaders::read(Bytes frame, link::InFrame& out) const {
+  Words words;
+  if (headers_ == 0 || frame.size() < sizeof words) return false;
+  std::memcpy(words.data(), frame.data(), sizeof words);
+  const Pair different = ((words[0] & mask_[0]) ^ bytes_[0]) | ((words[1] & mask_[1]) ^ bytes_[1]) |
+                         ((words[2] & mask_[2]) ^ bytes_[2]) | ((words[3] & mask_[3]) ^ bytes_[3]);
+  const std::size_t end = length_excludes_ + get16(frame.data() + length_at_);
+  const std::size_t length = get16(frame.data() + headers_ - kUdpBytes + 4);
+  if ((different[0] | different[1]) != 0 || end > frame.size() || length < kUdpBytes ||
+      headers_ - kUdpBytes + length > end)
+    return false;
+  out.bytes = frame.subspan(headers_, length - kUdpBytes);
+  out.from = from_;
   return true;
 }
 

@@ -98,6 +98,30 @@ class KeptHeaders {
 /// if the frame does not contain a whole, unfragmented UDP datagram.
 bool read_headers(Bytes frame, int index, link::InFrame& out);
 
+/// The headers of a frame that read_headers() has read. Most frames come from the sender of the last one, and
+/// their headers differ from its headers only in lengths, the IPv4 identification, and checksums.
+class LastHeaders {
+ public:
+  /// Remembers the headers of `frame`, which read_headers() has read into `out`.
+  void remember(ConstBytes frame, const link::InFrame& out);
+  void forget() { headers_ = 0; }
+  /// Does the same as read_headers() if the headers of the frame are like those remembered. Otherwise returns
+  /// false, and `out` is unspecified.
+  bool read(Bytes frame, link::InFrame& out) const;
+
+ private:
+  /// Two words that the compiler handles by one instruction.
+  using Pair [[gnu::vector_size(16)]] = std::uint64_t;
+  using Words = std::array<Pair, 4>;  ///< not longer than any frame of the protocol with its headers
+
+  Words bytes_{};  ///< of the headers, without those that differ
+  Words mask_{};
+  std::size_t headers_ = 0;          ///< size of all headers; 0 if none are remembered
+  std::size_t length_at_ = 0;        ///< offset of the length field of IP
+  std::size_t length_excludes_ = 0;  ///< bytes in front of what that field counts
+  link::Path from_;
+};
+
 // The next two functions build frames with which hosts find or announce the hardware address of an IP
 // address: ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861). The kernel reads the answers.
 

@@ -30,7 +30,8 @@ class PacketLink final : public link::Link {
  public:
   PacketLink(std::shared_ptr<UdpPort> port, const Interface& interface, std::unique_ptr<PacketRing> ring,
              std::unique_ptr<PacketRing> ethertype_ring, std::unique_ptr<PacketSender> sender,
-             std::vector<SocketAddress> own, const Environment& environment)
+             std::vector<SocketAddress> own, NeighbourTable::Overflows overflows,
+             const Environment& environment)
       : port_(std::move(port)),
         interface_(port_->name(), interface.index, environment.log),
         frame_max_opened_(frame_max_within(interface.mtu, port_->name().family())),
@@ -41,7 +42,7 @@ class PacketLink final : public link::Link {
         own_(std::move(own)),
         counters_(environment.counters),
         log_(environment.log),
-        neighbours_(port_->name().family(), environment.log),
+        neighbours_(port_->name().family(), environment.log, overflows),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
   /// To close a packet socket, the kernel waits for grace periods, tens of milliseconds. The waits overlap.
@@ -84,9 +85,9 @@ class PacketLink final : public link::Link {
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   std::size_t send_through_socket(std::span<const link::OutFrame> frames);
-  std::size_t send_to_all_hosts(std::span<const link::OutFrame> frames);
+  std::size_t send_without_table(std::span<const link::OutFrame> frames);
   std::size_t receive_rings(std::span<link::InFrame> frames);
-  std::size_t receive_rings_and_socket(std::span<link::InFrame> frames);
+  std::size_t receive_rings_and_socket(std::span<link::InFrame> frames, bool due);
   bool socket_is_due();
   void renew();
 
@@ -103,7 +104,7 @@ class PacketLink final : public link::Link {
   Log& log_;
   /// Null as long as every frame could leave as a raw frame: its buffers have 20 KB.
   std::unique_ptr<UdpSender> socket_sender_;
-  NeighbourWarning neighbours_;
+  NeighbourTable neighbours_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
   /// Number of the next receive_burst() calls that also poll the socket.
@@ -140,27 +141,25 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
     return 0;
   }
   const std::size_t sent = socket_sender_->send(frames);
-  if (sent == frames.size() || !socket_sender_->take_no_buffer()) return sent;
-  return sent + send_to_all_hosts(frames.subspan(sent));
+  if (!socket_sender_->take_no_buffer() || !neighbours_.is_full(SystemClock().now())) return sent;
+  socket_sender_->forget_refused();
+  return sent + send_without_table(frames.subspan(sent));
 }
 
-/// Called if the kernel refuses the frames, because its neighbour table or the queue of the interface is full.
-/// The first frames to a peer need no neighbour table if all hosts of the network get them: only the peer takes
-/// them, and its answer tells this link its hardware address.
-std::size_t PacketLink::send_to_all_hosts(std::span<const link::OutFrame> frames) {
+/// Called if the kernel refuses the frames because its neighbour table is full. A frame goes to the hardware
+/// address address that the peer had last, unless the timeouts are so many that its card may be another one: with many
+/// hosts, a timeout rather has the reason that a processor is busy. The first frames to a peer go to all hosts of the network: only the peer takes them,
+/// and its answer tells this link its hardware address.
+std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {
     if (own(frame.path->to)) break;
     link::Path path = link::ip_path(*frame.path);
-    path.mac = kAllHosts;
+    if (path.mac == link::Path{}.mac || WatchedInterface::asks_all(path)) path.mac = kAllHosts;
     path.mac_known = true;
     frame.path = &path;
     if (sender_->send({&frame, 1}) == 0) break;
     ++sent;
-  }
-  if (sent != 0) {
-    socket_sender_->forget_refused();
-    neighbours_.on_no_buffer();
   }
   return sent;
 }
@@ -169,6 +168,8 @@ void PacketLink::renew() {
   const std::optional<Interface> now = interface_.renew();
   if (!now || !now->has_ethernet) return;
   own_ = interface_.addresses();
+  ring_->forget_source();
+  if (ethertype_ring_) ethertype_ring_->forget_source();
   const SocketAddress::Family family = port_->name().family();
   frame_max_ = frame_max_renewed(frame_max_opened_, now->mtu, family);
   sender_->renew(now->index, now->mac, frame_max_within(now->mtu, family));
@@ -194,32 +195,29 @@ bool PacketLink::socket_is_due() {
 }
 
 std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
-  if (!ethertype_ring_) return ring_->receive(frames);
+  if (!ethertype_ring_) return ring_->receive(frames, own_);
+  const bool both = !ring_->idle();
   // If a frame waits in the IP ring, leaves part of the space for it, even if the other ring is full.
-  const std::size_t most = ring_->waiting() ? frames.size() - frames.size() / 4 : frames.size();
-  const std::size_t small = ethertype_ring_->receive(frames.first(most));
-  return small + ring_->receive(frames.subspan(small));
+  const std::size_t most = both ? frames.size() - frames.size() / 4 : frames.size();
+  const std::size_t small = ethertype_ring_->idle() ? 0 : ethertype_ring_->receive(frames.first(most), own_);
+  return both ? small + ring_->receive(frames.subspan(small), own_) : small;
 }
 
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   if (interface_.changed()) [[unlikely]]
     renew();
+  const bool due = socket_is_due();
+  if (!due && aside_.idle()) [[likely]]
+    return receive_rings(frames);
   // Leaves at least half of the space for frames from the rings and from the main socket.
   const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
-  return aside + receive_rings_and_socket(frames.subspan(aside));
+  return aside + receive_rings_and_socket(frames.subspan(aside), due);
 }
 
-std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames) {
-  const bool due = socket_is_due();
+std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames, bool due) {
   // Reserves space for the socket when its poll is due, even if the rings are never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
-  const std::size_t taken = receive_rings(frames.first(frames.size() - reserved));
-  // Frames that this node sends to itself arrive through the socket. Therefore a frame from the wire is
-  // forged if its source is an address of this node.
-  const auto accepted = std::remove_if(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(taken),
-                                       [&](const link::InFrame& frame) { return own(frame.from.to); });
-  const auto count = static_cast<std::size_t>(accepted - frames.begin());
-  counters_.refused_malformed += taken - count;
+  const std::size_t count = receive_rings(frames.first(frames.size() - reserved));
   if (!due || count == frames.size()) return count;
   polls_since_socket_ = 0;
   const std::size_t more = socket_receiver_.receive(frames.subspan(count));
@@ -365,7 +363,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     return nullptr;
   }
   return std::make_unique<PacketLink>(std::move(port), interface, std::move(ring), std::move(ethertype_ring),
-                                      std::move(sender), own_addresses(), environment);
+                                      std::move(sender), own_addresses(), settings.neighbour_overflows,
+                                      environment);
 }
 
 }  // namespace cluster::os

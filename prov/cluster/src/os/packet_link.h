@@ -15,7 +15,8 @@
 // each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
 // not know the hardware address of the destination. In this case the kernel finds the route and the address.
 // The link learns the hardware address from the answer. If the kernel refuses to send, because its neighbour
-// table is full, the link sends the frame to all hosts of the network. The ring accepts no such frame, so the
+// table is full, the link sends the frame to the last known hardware address, or else to all hosts of the network. If instead the queue of the interface is
+// full, the frame waits. The ring accepts no such frame, so the
 // UDP socket of the destination receives it.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
@@ -33,6 +34,7 @@
 #include "base/environment.h"
 #include "link/link.h"
 #include "os/interfaces.h"
+#include "os/neighbour_table.h"
 #include "os/ring_table.h"
 #include "os/udp_port.h"
 
@@ -49,6 +51,7 @@ struct PacketSettings {
   /// Whether to use the EtherType path. If unset, the link uses it only if the interface has a single receive
   /// queue. With several queues, one of them would receive all frames of this path.
   std::optional<bool> ethertype = std::nullopt;
+  NeighbourTable::Overflows neighbour_overflows = os::neighbour_overflows;  ///< another one in tests
 };
 
 /// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. `group`: set to the

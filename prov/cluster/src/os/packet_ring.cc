@@ -15,11 +15,14 @@
 #include <string>
 #include <utility>
 
+#include "os/interfaces.h"
 #include "os/packet_headers.h"
 #include "os/port_filter.h"
 
 namespace cluster::os {
 namespace {
+
+static_assert(TP_STATUS_USER == 1 && offsetof(tpacket2_hdr, tp_status) == 0);
 
 /// An upper bound on the bytes before the network header in a slot: the kernel's own header, the address, the
 /// offload header and the Ethernet header.
@@ -191,10 +194,6 @@ bool PacketRing::find_first() {
   return next_known_;
 }
 
-std::atomic_ref<std::uint32_t> PacketRing::status_of(std::byte* slot) {
-  return std::atomic_ref<std::uint32_t>(reinterpret_cast<tpacket2_hdr*>(slot)->tp_status);
-}
-
 bool PacketRing::move_to(int index) {
   if (index == index_) return true;
   if (bind_to(descriptor(), index, ether_type_) != 0) return false;
@@ -202,49 +201,64 @@ bool PacketRing::move_to(int index) {
   return true;
 }
 
-bool PacketRing::waiting() const {
-  return (status_of(slots_[next_]).load(std::memory_order_relaxed) & TP_STATUS_USER) != 0;
-}
-
 void PacketRing::release_slots() {
   for (; held_ != 0; --held_) {
-    const std::size_t slot = (next_ + slots_.size() - held_) % slots_.size();
+    const std::size_t slot = next_ >= held_ ? next_ - held_ : next_ + slots_.size() - held_;
     status_of(slots_[slot]).store(TP_STATUS_KERNEL, std::memory_order_release);
   }
 }
 
-std::size_t PacketRing::receive(std::span<link::InFrame> frames) {
+std::size_t PacketRing::receive(std::span<link::InFrame> frames, const std::vector<SocketAddress>& own) {
   if (!next_known_ && !find_first()) [[unlikely]]
     return 0;
   release_slots();
+  const std::size_t slots = slots_.size();
   std::size_t count = 0;
   bool lost = false;
-  while (count < frames.size() && held_ < slots_.size()) {
+  while (count < frames.size() && held_ < slots) {
     std::byte* const slot = slots_[next_];
     const std::uint32_t status = status_of(slot).load(std::memory_order_acquire);
     if ((status & TP_STATUS_USER) == 0) break;
     if (count == 0) arrivals_.refresh();
     lost |= (status & TP_STATUS_LOSING) != 0;
-    if (read_slot(slot, status, frames[count])) ++count;
-    next_ = next_ + 1 == slots_.size() ? 0 : next_ + 1;
+    if (read_slot(slot, status, own, frames[count])) ++count;
+    next_ = next_ + 1 == slots ? 0 : next_ + 1;
     ++held_;
   }
   if (lost) count_losses();
   return count;
 }
 
-bool PacketRing::read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame) {
+inline bool PacketRing::read_slot(std::byte* slot, std::uint32_t status,
+                                  const std::vector<SocketAddress>& own, link::InFrame& frame) {
   const auto& header = *reinterpret_cast<const tpacket2_hdr*>(slot);
   const std::size_t begin = header.tp_mac;
   const std::size_t size = header.tp_snaplen;
   const bool whole = size == header.tp_len && begin + size <= slot_bytes_ && (status & TP_STATUS_COPY) == 0;
   frame.arrived = arrivals_.time_of(std::chrono::seconds(header.tp_sec) + Duration(header.tp_nsec));
-  if (whole && read_headers({slot + begin, size}, index_, frame)) {
-    frame.segment = has_offload_headers_ ? segment_of(slot + begin) : 0;
-    return true;
+  const Bytes bytes{slot + begin, size};
+  if (!whole) {
+    ++counters_.link_malformed;
+    return false;
   }
-  ++counters_.link_malformed;
-  return false;
+  if (!last_.read(bytes, frame) && !read_source(bytes, own, frame)) return false;
+  frame.segment = has_offload_headers_ ? segment_of(slot + begin) : 0;
+  return true;
+}
+
+/// Reads the headers of a frame that are not like those of the last one.
+bool PacketRing::read_source(Bytes bytes, const std::vector<SocketAddress>& own, link::InFrame& frame) {
+  frame.from = {};
+  if (!read_headers(bytes, index_, frame)) {
+    ++counters_.link_malformed;
+    return false;
+  }
+  if (has_host(own, frame.from.to)) {
+    ++counters_.refused_malformed;
+    return false;
+  }
+  last_.remember(bytes, frame);
+  return true;
 }
 
 /// Returns the length of one frame if the kernel has joined several frames in the slot, or 0 for a single

@@ -25,6 +25,7 @@
 #include "base/environment.h"
 #include "link/link.h"
 #include "os/descriptor.h"
+#include "os/packet_headers.h"
 #include "os/ring_group.h"
 #include "os/system_clock.h"
 
@@ -63,15 +64,20 @@ class PacketRing {
   PacketRing& operator=(const PacketRing&) = delete;
 
   /// Does what Link::receive_burst() does. First gives the slots of the frames from the previous call back to
-  /// the kernel.
-  std::size_t receive(std::span<link::InFrame> frames);
+  /// the kernel. Frames whose source is one of this node's addresses, `own`, are forged and refused, because
+  /// what this node sends to itself does not travel over the wire.
+  std::size_t receive(std::span<link::InFrame> frames, const std::vector<SocketAddress>& own);
+  /// Returns true if receive() has nothing to do.
+  bool idle() const { return held_ == 0 && !waiting() && next_known_; }
+  /// Called when this node's addresses have changed.
+  void forget_source() { last_.forget(); }
 
   /// Makes the ring receive frames from the interface `index`, and no longer from the previous interface.
   /// Returns false if the ring cannot, because it belongs to the group of its interface.
   bool move_to(int index);
 
   /// Returns true if a frame waits in the next slot.
-  bool waiting() const;
+  bool waiting() const { return (status_of(slots_[next_]).load(std::memory_order_relaxed) & kFilled) != 0; }
 
   /// Returns a descriptor that is readable while the ring contains a frame whose slot was not given back to
   /// the kernel.
@@ -85,11 +91,17 @@ class PacketRing {
  private:
   PacketRing(std::unique_ptr<RingSeat> seat, int index, const SocketAddress& ours, const RingShape& shape,
              std::span<std::byte> memory, const Environment& environment);
-  static std::atomic_ref<std::uint32_t> status_of(std::byte* slot);
+  static constexpr std::uint32_t kFilled = 1;  ///< TP_STATUS_USER, in the first word of a slot
+
+  static std::atomic_ref<std::uint32_t> status_of(std::byte* slot) {
+    return std::atomic_ref<std::uint32_t>(*reinterpret_cast<std::uint32_t*>(slot));
+  }
   void release_slots();
   void empty();
   bool find_first();
-  bool read_slot(std::byte* slot, std::uint32_t status, link::InFrame& frame);
+  bool read_slot(std::byte* slot, std::uint32_t status, const std::vector<SocketAddress>& own,
+                 link::InFrame& frame);
+  bool read_source(Bytes bytes, const std::vector<SocketAddress>& own, link::InFrame& frame);
   std::size_t segment_of(const std::byte* ethernet_header) const;
   void count_losses();
 
@@ -105,7 +117,8 @@ class PacketRing {
   std::vector<std::byte*> slots_;
   std::size_t next_ = 0;  ///< the slot to read next
   std::size_t held_ = 0;  ///< slots before `next_` that are not released yet
-  bool next_known_;       ///< false if the ring is inherited and no frame has arrived yet
+  LastHeaders last_;
+  bool next_known_;  ///< false if the ring is inherited and no frame has arrived yet
 };
 
 /// Returns true if the kernel can report the ends of joined frames in a ring (Linux 6.2). Earlier kernels

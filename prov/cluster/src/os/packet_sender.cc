@@ -78,11 +78,9 @@ std::optional<std::size_t> PacketSender::send_on_kept_path(const link::OutFrame&
   const bool ethertype = by_ethertype(*frame.path, frame.size);
   if (!kept_.fits(*frame.path, ethertype)) return std::nullopt;
   if (ethertype) ++counters_.link_ethertype_sent;
-  batch_.clear();
-  batch_.open(1, frame.size);
-  batch_.add(kept_.with_payload(frame.size));
-  for (std::size_t i = 0; i < frame.count; ++i) batch_.add(frame.pieces[i]);
-  return over(batch_.submit(socket_.number(), counters_).frames, 1);
+  const ConstBytes headers = kept_.with_payload(frame.size);
+  const std::size_t sent = batch_.send_lone(nullptr, 0, headers, frame, socket_.number(), counters_);
+  return sent != 0 ? sent : over(sent, 1);
 }
 
 /// Returns how many of the frames count as sent.

@@ -49,8 +49,8 @@ void append_passing(FilterProgram& program, const link::Thinning& thinning, std:
   }
 }
 
-/// Appends a test of the frame whose header begins at `at`. If a session or a path may begin with the frame, the
-/// program continues with the next instruction, otherwise behind it.
+/// Appends a test of the frame whose header begins at `at`. If a session or a path may begin with the frame,
+/// the program continues with the next instruction, otherwise behind it.
 void append_beginning(FilterProgram& program, std::uint32_t at) {
   constexpr std::uint32_t kKindAndFlags = offsetof(wire::FrameHeader, kind);
   static_assert(offsetof(wire::FrameHeader, flags) == kKindAndFlags + 1);

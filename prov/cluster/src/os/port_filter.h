@@ -1,6 +1,7 @@
 // Builds classic BPF programs. The kernel runs them on a packet before it copies any byte.
 //   frames_for          selects the frames on an interface that belong to an endpoint (packet link).
-//   frames_beside_ring  selects the frames that the endpoint's UDP socket receives beside the ring (packet link).
+//   frames_beside_ring  selects the frames that the endpoint's UDP socket receives beside the ring (packet
+//                       link).
 //   steering            chooses the socket of a UDP port that receives a datagram.
 //   spreading           chooses the ring of a group that receives a frame (os/ring_group.h).
 //   steering_by_host    chooses the listener of a TCP port that receives a connection.
@@ -24,15 +25,15 @@ using FilterProgram = std::vector<sock_filter>;
 /// Returns a program for a packet socket. It accepts an Ethernet frame if the frame has this EtherType, is
 /// addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. It refuses packets
 /// with IP options or extension headers. If `thinning` is on, it also refuses frames that `thinning` puts
-/// aside. With the EtherType of IP, it refuses the frames with which a session or a path begins: frames with an
-/// opening, challenges, requests for associations and their answers. They have to pass the host's firewall, and
-/// no firewall sees the frames of a ring.
+/// aside. With the EtherType of IP, it refuses the frames with which a session or a path begins: frames with
+/// an opening, challenges, requests for associations and their answers. These frames have to pass the host's
+/// firewall, which does not see the frames of a ring.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
-/// Returns a program for a UDP socket. It accepts the packets that the ring refuses, that is, those with which a
-/// session or a path begins. It also accepts packets that arrived on other interfaces than `index`, or that were
-/// sent to all hosts.
+/// Returns a program for a UDP socket. It accepts the packets that the ring refuses, that is, those with which
+/// a session or a path begins. It also accepts packets that arrived on other interfaces than `index`, or that
+/// were sent to all hosts.
 FilterProgram frames_beside_ring(int index);
 
 /// The sockets of a reuseport group, numbered in the order in which they were bound.

@@ -8,10 +8,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -22,6 +22,7 @@
 #include "os/netlink.h"
 #include "os/port_filter.h"
 #include "os/progress_thread.h"
+#include "os/ring_steps.h"
 #include "os/system_clock.h"
 
 namespace cluster::os {
@@ -143,6 +144,40 @@ std::vector<KnownGroup>& known_groups() {
 
 }  // namespace
 
+/// The kernel, for the steps of one seat. Sockets that leave the keeper are closed by the destructor, after the
+/// lock is released, because the kernel takes milliseconds for each.
+class SeatKernel final : public RingKernel {
+ public:
+  SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
+
+  bool lives(std::uint32_t process) override { return group_.lives(process); }
+  int open(std::uint64_t) override {
+    socket_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    return socket_ ? 0 : errno;
+  }
+  bool inherit(std::uint64_t serial) override {
+    socket_ = group_.keeper_.copy_of(serial);
+    return static_cast<bool>(socket_);
+  }
+  int enter_fanout(bool fresh, std::uint32_t& id) override {
+    const int error = fanout_join(socket_.number(), id, fresh);
+    return error == 0 && fresh ? read_fanout_id(socket_.number(), id) : error;
+  }
+  std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) override {
+    return os::sockets_in_fanout(id);
+  }
+  int keep(std::uint64_t serial) override { return group_.keeper_.keep(serial, socket_); }
+  void withdraw(std::span<const std::uint64_t> serials) override {
+    std::vector<Descriptor> more = group_.keeper_.withdraw(serials);
+    std::move(more.begin(), more.end(), std::back_inserter(withdrawn_));
+  }
+
+ private:
+  const RingGroup& group_;
+  Descriptor& socket_;
+  std::vector<Descriptor> withdrawn_;
+};
+
 /// A process must close the file of a group before it opens it again, because any close() of the file releases
 /// all its locks. Therefore a group is destroyed under the mutex.
 std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
@@ -229,19 +264,22 @@ std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered
 
 /// Takes a number for this process, and begins to answer processes that join.
 bool RingGroup::start(std::string& reason) {
+  Descriptor none;
+  SeatKernel kernel(*this, none);
   const TableLock locked(file_, table_mutex_);
   if (!locked) {
     reason = kStopped;
     return false;
   }
-  free_dead();
+  RingSteps steps(table(), self_, kernel);
+  steps.free_dead();
   std::uint32_t number = 1;
   while (number <= kProcessesMax && !set_lock(file_, kProcessLocks + number, F_WRLCK)) ++number;
   if (number > kProcessesMax) {
     reason = "too many processes of this user have rings";
     return false;
   }
-  free_dead();  // a process with this number may have died after the first call
+  steps.free_dead();  // a process with this number may have died after the first call
   int error = 0;
   client_ = start_progress_client(
       [this] {
@@ -280,59 +318,23 @@ bool RingGroup::lives(std::uint32_t process) const {
   return fcntl(file_.number(), F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }
 
-void RingGroup::free_dead() const {
-  std::array<std::optional<bool>, kProcessesMax + 1> known;
-  const auto alive = [&](std::uint32_t owner) {
-    std::optional<bool>& answer = known[std::min<std::size_t>(owner, kProcessesMax)];
-    if (!answer) answer = lives(owner);
-    return *answer;
-  };
-  for (RingList& list : table().lists) {
-    const std::vector<std::uint64_t> gone = list.free_dead(alive);
-    keeper_.withdraw(gone);
-  }
-}
-
 std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                           const SocketAddress& address, const RingLayout& layout,
                                           std::size_t blocks, std::size_t members_max, std::string& reason) {
+  auto seat = std::make_unique<RingSeat>(group, kind);
+  SeatKernel kernel(*group, seat->socket);
   const TableLock locked(group->file_, group->table_mutex_);
   if (!locked) {
     reason = kStopped;
     return nullptr;
   }
-  group->free_dead();
-  RingTable& table = group->table();
-  RingList& list = table.list(kind);
-  auto seat = std::make_unique<RingSeat>(group, kind);
-  RingPlace* const free = list.find_free(layout);
-  if (list.owned() >= members_max || (free == nullptr && list.size() >= kRingsMax)) {
-    reason = "all " + std::to_string(list.owned()) + " receive rings of this user are in use";
-    return nullptr;
-  }
-  if (free != nullptr) {
-    seat->socket = group->keeper_.copy_of(free->serial);
-    if (!seat->socket) {
-      reason = "a receive ring of this user is lost";
-      return nullptr;
-    }
-    free->owner = group->self_;
-    free->address = address;
-    ++list.changes;
-    seat->serial = free->serial;
-    seat->blocks = free->blocks;
-    seat->inherited = true;
-    return seat;
-  }
-  seat->socket = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!seat->socket) {
-    reason = failed("socket");
-    return nullptr;
-  }
-  if (table.blocks() + blocks > blocks_allowed()) blocks = 1;
-  seat->serial = ++table.serials;
-  seat->blocks = blocks;
-  list.reserve(seat->serial, group->self_, address, layout, static_cast<std::uint32_t>(blocks));
+  RingSteps steps(group->table(), group->self_, kernel);
+  const std::optional<RingSteps::Taken> taken =
+      steps.take(kind, address, layout, blocks, {members_max, blocks_allowed()}, reason);
+  if (!taken) return nullptr;
+  seat->serial = taken->serial;
+  seat->blocks = taken->blocks;
+  seat->inherited = taken->inherited;
   return seat;
 }
 
@@ -340,43 +342,28 @@ RingSeat::~RingSeat() {
   if (group != nullptr) group->leave(*this);
 }
 
-bool RingGroup::enter(const RingSeat& seat, std::string& reason) {
+bool RingGroup::enter(RingSeat& seat, std::string& reason) {
   RingList& list = table().list(seat.kind);
   reason.clear();
   unsigned looks = 0;
   const auto attempt = [&] {
     const bool looks_only = !list.is_next(seat.serial) && ++looks % kLooksPerLock != 0;
-    return !looks_only && (enter_fanout(seat, list, reason) || !reason.empty());
+    return !looks_only && (enter_fanout(seat, reason) || !reason.empty());
   };
   if (!seat.inherited && !await(attempt))
     reason = "another process of this user is making its receive ring for too long";
   return reason.empty() && install(seat, list, reason);
 }
 
-/// Returns false without a reason if the socket cannot enter yet. It waits for the owners of earlier places,
-/// who make their rings, and for the kernel, until it has removed the sockets of erased places.
-bool RingGroup::enter_fanout(const RingSeat& seat, RingList& list, std::string& reason) {
+/// Returns false without a reason if the socket cannot enter yet.
+bool RingGroup::enter_fanout(RingSeat& seat, std::string& reason) {
+  SeatKernel kernel(*this, seat.socket);
   const TableLock locked(file_, table_mutex_);
   if (!locked) {
     reason = kStopped;
     return false;
   }
-  free_dead();
-  RingPlace* const place = list.find(seat.serial);
-  if (place == nullptr || !list.is_next(seat.serial)) return false;
-  const std::size_t members = list.entered();
-  if (members != 0 && sockets_in_fanout(list.fanout_id).value_or(members) != members) return false;
-  place->state = RingPlace::State::entering;
-  int error = fanout_join(seat.socket.number(), list.fanout_id, members == 0);
-  if (error == 0 && members == 0) error = read_fanout_id(seat.socket.number(), list.fanout_id);
-  if (error == 0) error = keeper_.keep(seat.serial, seat.socket);
-  if (error != 0) {
-    reason = "the kernel refuses a group of receive rings: " + error_text(error);
-    return false;
-  }
-  place->state = RingPlace::State::entered;
-  ++list.changes;
-  return true;
+  return RingSteps(table(), self_, kernel).enter(seat.kind, seat.serial, reason);
 }
 
 /// Returns when the kernel has a program that includes this process's latest change. Another process may have
@@ -400,43 +387,30 @@ bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reaso
 }
 
 void RingGroup::install_now(const RingSeat& seat, RingList& list, std::string& reason) {
-  FilterProgram program;
-  std::uint64_t version = 0;
+  RingProgram next;
+  Descriptor none;
+  SeatKernel kernel(*this, none);
   if (const TableLock locked(file_, table_mutex_); locked) {
-    program = spreading(list.targets());
-    version = list.changes;
+    next = RingSteps(table(), self_, kernel).program(seat.kind);
   } else {
     reason = kStopped;
     return;
   }
-  if (const int error = install_spreading(seat.socket.number(), program); error != 0) {
+  if (const int error = install_spreading(seat.socket.number(), next.program); error != 0) {
     reason = "the kernel refuses the program of a group of receive rings: " + error_text(error);
     return;
   }
-  std::atomic_ref<std::uint64_t>(list.installed).store(version, std::memory_order_release);
+  std::atomic_ref<std::uint64_t>(list.installed).store(next.version, std::memory_order_release);
 }
 
-/// The removed sockets are closed without the lock, because the kernel takes milliseconds for each.
 void RingGroup::leave(RingSeat& seat) {
   if (seat.serial == 0) return;
   FilterProgram none = no_frames();
   attach_filter(seat.socket.number(), SO_ATTACH_FILTER, none);
-  std::vector<Descriptor> removed;  // declared before the lock, so closed after the lock is released
+  SeatKernel kernel(*this, seat.socket);
   const TableLock locked(file_, table_mutex_);
   if (!locked) return;  // the place is free when this process ends
-  RingList& list = table().list(seat.kind);
-  std::vector<std::uint64_t> serials;
-  if (RingPlace* const place = list.find(seat.serial)) {
-    place->owner = 0;
-    ++list.changes;
-    if (place->state != RingPlace::State::entered) {
-      serials.push_back(seat.serial);
-      list.erase(seat.serial);
-    }
-  }
-  const std::vector<std::uint64_t> trimmed = list.trim();
-  serials.insert(serials.end(), trimmed.begin(), trimmed.end());
-  removed = keeper_.withdraw(serials);
+  RingSteps(table(), self_, kernel).leave(seat.kind, seat.serial);
 }
 
 std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) {

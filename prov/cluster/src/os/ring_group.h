@@ -14,7 +14,7 @@
 // ring when members join, leave or die. Even so, each ring has its own filter, and a wrong number could only
 // lose frames.
 //
-// Whoever joins installs a new program. The kernel takes milliseconds to replace a program, so processes that
+// The steps of a member are in os/ring_steps.h. Whoever joins installs a new program. The kernel takes milliseconds to replace a program, so processes that
 // join at the same time share one installation.
 #pragma once
 
@@ -72,12 +72,13 @@ class RingGroup {
                                         std::size_t blocks, std::size_t members_max, std::string& reason);
   /// Makes the frames of this place arrive in its ring. Unless the seat is inherited, its socket must have a
   /// ring and be bound to the interface. On failure, returns false and writes the cause to `reason`.
-  bool enter(const RingSeat& seat, std::string& reason);
+  bool enter(RingSeat& seat, std::string& reason);
   /// Returns the table, for reports. It may outlive the group.
   std::shared_ptr<const RingTable> shared_table() const { return {memory_, &table()}; }
 
  private:
   friend struct RingSeat;
+  friend class SeatKernel;  ///< in ring_group.cc
 
   RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, SharedMemory memory);
   static std::unique_ptr<RingGroup> open(int index, std::string& reason);
@@ -88,8 +89,7 @@ class RingGroup {
 
   RingTable& table() const { return *reinterpret_cast<RingTable*>(memory_->bytes().data()); }
   bool lives(std::uint32_t process) const;
-  void free_dead() const;
-  bool enter_fanout(const RingSeat& seat, RingList& list, std::string& reason);
+  bool enter_fanout(RingSeat& seat, std::string& reason);
   bool install(const RingSeat& seat, RingList& list, std::string& reason);
   void install_now(const RingSeat& seat, RingList& list, std::string& reason);
   void leave(RingSeat& seat);

@@ -64,22 +64,25 @@ void RingList::erase(std::uint64_t serial) {
 }
 
 std::vector<std::uint64_t> RingList::free_dead(const Alive& alive) {
-  std::vector<std::uint64_t> withdrawn;
+  std::vector<std::uint64_t> gone;
   for (std::size_t i = 0; i < count_; ++i) {
     RingPlace& place = places_[i];
-    if (place.owner == 0 || alive(place.owner)) continue;
-    place.owner = 0;
-    ++changes;
-    if (place.state != State::entered) withdrawn.push_back(place.serial);
+    if (place.owner != 0 && !alive(place.owner)) {
+      place.owner = 0;
+      ++changes;
+    }
+    if (place.owner == 0 && place.state != State::entered) gone.push_back(place.serial);
   }
-  for (const std::uint64_t serial : withdrawn) erase(serial);
-  return withdrawn;
+  return gone;
 }
 
 std::vector<std::uint64_t> RingList::trim() {
-  std::vector<std::uint64_t> removed;
-  while (count_ != 0 && places_[count_ - 1].owner == 0) removed.push_back(places_[--count_].serial);
-  return removed;
+  std::vector<std::uint64_t> gone;
+  for (std::size_t i = count_; i != 0 && places_[i - 1].owner == 0; --i) {
+    places_[i - 1].state = State::leaving;
+    gone.push_back(places_[i - 1].serial);
+  }
+  return gone;
 }
 
 std::vector<RingTarget> RingList::targets() const {

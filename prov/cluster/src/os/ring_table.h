@@ -42,6 +42,7 @@ struct RingPlace {
     reserved,  ///< the owner makes the ring
     entering,  ///< the socket may be in the fanout group
     entered,   ///< the socket is in the fanout group, and the keeper has a copy of its descriptor
+    leaving,   ///< the keeper gives its copy away
   };
 
   std::uint64_t serial = 0;  ///< names the socket in the keeper
@@ -72,10 +73,11 @@ class RingList {
   /// Returns true if this reserved place is the next to enter.
   bool is_next(std::uint64_t serial) const;
   void erase(std::uint64_t serial);
-  /// Frees the places of dead owners. Erases those that had not entered and returns their serials, because
-  /// the keeper may have copies of their sockets.
+  /// Frees the places of dead owners. Returns the serials of free places that have not entered or that leave. The
+  /// caller erases them once the keeper has no copy of their sockets. If it dies before, the next call returns
+  /// them again.
   std::vector<std::uint64_t> free_dead(const Alive& alive);
-  /// Erases the free places at the end of the list and returns their serials.
+  /// Makes the free places at the end of the list leave. Returns their serials, as free_dead() does.
   std::vector<std::uint64_t> trim();
   /// Returns the address of each owned ring in the fanout group, with its number there.
   std::vector<RingTarget> targets() const;

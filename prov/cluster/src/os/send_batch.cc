@@ -1,6 +1,5 @@
 #include "os/send_batch.h"
 
-#include <cassert>
 #include <cerrno>
 
 #include "os/system_clock.h"
@@ -36,56 +35,26 @@ std::size_t run_length(std::span<const link::OutFrame> frames) {
   return count;
 }
 
-msghdr& SendBatch::open(std::size_t frames, std::size_t size) {
-  assert(!full());
-  frames_[messages_] = frames;
-  sizes_[messages_] = size;
-  msghdr& header = headers_[messages_++].msg_hdr;
-  header = msghdr{};
-  header.msg_iov = &iovecs_[parts_];
-  return header;
-}
-
-void SendBatch::add(ConstBytes part) {
-  msghdr& header = headers_[messages_ - 1].msg_hdr;
-  if (header.msg_iovlen != 0) {
-    iovec& last = iovecs_[parts_ - 1];
-    if (static_cast<const std::byte*>(last.iov_base) + last.iov_len ==
-        part.data()) {  // sealed frames are adjacent in memory
-      last.iov_len += part.size();
-      return;
-    }
-  }
-  assert(parts_ < kPartsMax);
-  // The kernel only reads the part, but iovec has no const pointer.
-  iovecs_[parts_++] = {const_cast<std::byte*>(part.data()), part.size()};
-  ++header.msg_iovlen;
-}
-
-void SendBatch::add_pieces(std::span<const link::OutFrame> frames) {
-  for (const link::OutFrame& frame : frames) {
-    for (std::size_t i = 0; i < frame.count; ++i) add(frame.pieces[i]);
-  }
-}
-
-SendBatch::Outcome SendBatch::submit(int socket, Counters& counters) {
+SendBatch::Outcome SendBatch::submit(int socket, Counters& counters, int error) {
   Outcome outcome;
   std::size_t done = 0;
   bool repeated = false;
   while (done < messages_) {
-    const int sent = sendmmsg(socket, &headers_[done], static_cast<unsigned>(messages_ - done), MSG_DONTWAIT);
+    int sent = -1;
+    if (error == 0) {
+      sent = sendmmsg(socket, &headers_[done], static_cast<unsigned>(messages_ - done), MSG_DONTWAIT);
+      error = errno;
+    }
     if (sent > 0) {
       for (int i = 0; i < sent; ++i) {
-        proven_ = proven_ || frames_[done] > 1;
-        if (sizes_[done] >= refused_.size && frames_[done] == 1) [[unlikely]]
-          refused_.size = SIZE_MAX;
+        note_accepted(frames_[done], sizes_[done]);
         outcome.frames += frames_[done++];
       }
-      refusals_ = 0;
-      repeated = doubtful_ = false;
+      repeated = false;
+      error = 0;
       continue;
     }
-    switch (judge(errno, done, repeated, counters)) {
+    switch (judge(std::exchange(error, 0), done, repeated, counters)) {
       case Verdict::repeat: repeated = true; break;
       case Verdict::stop: outcome.buffers_full = true; return outcome;
       case Verdict::rebuild: return outcome;

@@ -25,6 +25,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cassert>
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -59,17 +61,65 @@ class SendBatch {
   bool take_no_buffer() { return std::exchange(no_buffer_, false); }
   /// Returns true if this host's firewall has dropped a message since the last call of this function.
   bool take_prohibited() { return std::exchange(prohibited_, false); }
-  /// Called if a frame that the kernel refused with ENOBUFS has left another way. Its length was not the cause.
+  /// Called if the length of the frames was not the cause of ENOBUFS.
   void forget_refused() { refused_.size = SIZE_MAX; }
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }
 
   /// Begins the message for `frames` frames of `size` bytes each. add() and add_pieces() then add its pieces.
-  msghdr& open(std::size_t frames, std::size_t size);
-  void add(ConstBytes part);
-  void add_pieces(std::span<const link::OutFrame> frames);
+  msghdr& open(std::size_t frames, std::size_t size) {
+    assert(!full());
+    frames_[messages_] = frames;
+    sizes_[messages_] = size;
+    msghdr& header = headers_[messages_++].msg_hdr;
+    header = msghdr{};
+    header.msg_iov = &iovecs_[parts_];
+    return header;
+  }
+  void add(ConstBytes part) {
+    msghdr& header = headers_[messages_ - 1].msg_hdr;
+    if (header.msg_iovlen != 0) {
+      iovec& last = iovecs_[parts_ - 1];
+      // Sealed frames are adjacent in memory.
+      if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == part.data()) {
+        last.iov_len += part.size();
+        return;
+      }
+    }
+    assert(parts_ < kPartsMax);
+    iovecs_[parts_++] = part_of(part);
+    ++header.msg_iovlen;
+  }
+  void add_pieces(std::span<const link::OutFrame> frames) {
+    for (const link::OutFrame& frame : frames) {
+      for (std::size_t i = 0; i < frame.count; ++i) add(frame.pieces[i]);
+    }
+  }
 
-  Outcome submit(int socket, Counters& counters);
+  /// Sends the messages. `error`: why the kernel has just refused the first one, or 0.
+  Outcome submit(int socket, Counters& counters, int error = 0);
+
+  /// Does the same as clear(), open(), add() and submit() for one frame, with `front` in front of it. `name`
+  /// is the destination, of `name_size` bytes, or null. Returns the number of frames sent or dropped.
+  std::size_t send_lone(const void* name, std::size_t name_size, ConstBytes front,
+                        const link::OutFrame& frame, int socket, Counters& counters) {
+    iovec* part = iovecs_.data();
+    if (!front.empty()) *part++ = part_of(front);
+    for (std::size_t i = 0; i < frame.count; ++i) *part++ = part_of(frame.pieces[i]);
+    msghdr& header = headers_[0].msg_hdr;
+    header = msghdr{};
+    header.msg_name = const_cast<void*>(name);
+    header.msg_namelen = static_cast<socklen_t>(name_size);
+    header.msg_iov = iovecs_.data();
+    header.msg_iovlen = static_cast<std::size_t>(part - iovecs_.data());
+    if (sendmmsg(socket, headers_.data(), 1, MSG_DONTWAIT) == 1) [[likely]] {
+      note_accepted(1, frame.size);
+      return 1;
+    }
+    frames_[0] = messages_ = 1;
+    sizes_[0] = frame.size;
+    return submit(socket, counters, errno).frames;
+  }
 
   /// Does what Link::send_burst() does, one batch after the other. open_message(run, i) builds the i-th
   /// message of a batch for a run of frames. A frame longer than `segment_max` becomes a message of its own.
@@ -93,6 +143,18 @@ class SendBatch {
   }
 
  private:
+  /// The kernel only reads the part, but iovec has no const pointer.
+  static iovec part_of(ConstBytes part) { return {const_cast<std::byte*>(part.data()), part.size()}; }
+  /// Called when the kernel has accepted a message of `frames` frames of this size.
+  void note_accepted(std::size_t frames, std::size_t size) {
+    if (frames > 1) {
+      proven_ = true;
+    } else if (size >= refused_.size) [[unlikely]] {
+      refused_.size = SIZE_MAX;
+    }
+    refusals_ = 0;
+    doubtful_ = false;
+  }
   enum class Verdict { repeat, stop, drop, rebuild };
   bool offload_is_futile(std::size_t frames);
   void restore_offload(Counters& counters);

@@ -141,6 +141,7 @@ std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
       frames, SIZE_MAX, port_->socket(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, slots_[i]); });
   if (batch_.take_reported()) port_->drain_path_errors();
+  batch_.take_prohibited();  // only first contact needs it, and its frames leave one by one
   return sent;
 }
 
@@ -150,12 +151,8 @@ std::size_t UdpSender::send_one(const link::OutFrame& frame) {
     lone_to_ = frame.path->to;
     lone_size_ = static_cast<socklen_t>(lone_to_.to(lone_address_));
   }
-  batch_.clear();
-  msghdr& header = batch_.open(1, frame.size);
-  header.msg_name = &lone_address_;
-  header.msg_namelen = lone_size_;
-  for (std::size_t i = 0; i < frame.count; ++i) batch_.add(frame.pieces[i]);
-  const std::size_t sent = batch_.submit(port_->socket(), counters_).frames;
+  const std::size_t sent =
+      batch_.send_lone(&lone_address_, lone_size_, {}, frame, port_->socket(), counters_);
   if (batch_.take_reported()) port_->drain_path_errors();
   if (batch_.take_prohibited()) port_->note_prohibited(frame);
   return sent;

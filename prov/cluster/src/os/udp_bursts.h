@@ -76,6 +76,8 @@ class AsideReceiver {
   /// Called with the result of UdpPort::thin(). At the end of a flood, the receiver reads all waiting frames
   /// before it frees the buffers.
   void begin_or_end(const link::Thinning& in_effect);
+  /// Returns true if there is no flood, so that receive() has nothing to do.
+  bool idle() const { return !receiver_; }
   /// Does what Link::receive_burst() does. The frames stay valid until the next call.
   std::size_t receive(std::span<link::InFrame> frames) {
     if (!receiver_ || (left_ == 0 && ++polls_ < kPollsPerClock)) return 0;

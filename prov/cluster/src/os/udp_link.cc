@@ -40,7 +40,7 @@ class UdpLink final : public link::Link {
   std::size_t send_burst(std::span<const link::OutFrame> frames) override {
     interface_.ask_for_doubtful(frames);
     const std::size_t sent = sender_.send(frames);
-    if (sent < frames.size() && sender_.take_no_buffer()) neighbours_.on_no_buffer();
+    if (sent < frames.size() && sender_.take_no_buffer()) neighbours_.is_full(SystemClock().now());
     return sent;
   }
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
@@ -70,7 +70,7 @@ class UdpLink final : public link::Link {
   std::size_t frame_max_opened_;
   std::size_t frame_max_;
   UdpSender sender_;
-  NeighbourWarning neighbours_;
+  NeighbourTable neighbours_;
   AsideReceiver aside_;
   UdpReceiver receiver_;
 };

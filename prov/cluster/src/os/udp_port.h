@@ -49,7 +49,8 @@ class UdpPort {
   /// Takes the errors from the sockets, and keeps them for read_path_errors(). The users of the port call
   /// this function after a system call on one of the sockets has reported an error. Any thread may call it.
   void drain_path_errors();
-  /// Reports a frame that this host's firewall has not let out, as an error of its path. Any thread may call it.
+  /// Reports a frame that this host's firewall has not let out, as an error of its path. Any thread may call
+  /// this function.
   void note_prohibited(const link::OutFrame& frame) { path_errors_.add_prohibited(frame); }
 
   /// Makes the port send through this interface, whatever the routes say, because two rails may be in one

@@ -33,8 +33,15 @@ bool CompletionQueue::wake_at_next(Waker& waker) {
   return true;
 }
 
-void Counter::wake() {
-  if (Waker* waker = waker_.exchange(nullptr)) waker->wake();
+/// While `observed_` is false here, another thread may skip its call of this function. It has changed the counter
+/// before, so the calls below see its change.
+void Counter::notify() {
+  observed_.store(false);
+  Waker* const waker = waker_.exchange(nullptr);
+  CounterWatch* const watch = watch_.load();
+  if (watch != nullptr) observed_.store(true);
+  if (waker != nullptr) waker->wake();
+  if (watch != nullptr) watch->counter_changed();
 }
 
 }  // namespace cluster::protocol

@@ -2,10 +2,13 @@
 // and flags. A CompletionQueue grows as needed.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <span>
 
 #include "base/address.h"
 #include "base/environment.h"
@@ -63,11 +66,13 @@ struct Success {
 
 class CompletionQueue;
 
-/// The fast lane can write completions directly into the array of a caller that is reading a completion queue
+/// The lanes can write completions directly into the array of a caller that is reading a completion queue
 /// (api/cq.h: DirectEntries). This class stands for a turn of the engine without such a caller: all
 /// completions go into the queue.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
+  static const CompletionQueue* queue() { return nullptr; }
+  static std::size_t places() { return 0; }
   static void take(const Success&) {}
 };
 
@@ -86,7 +91,7 @@ class CompletionQueue {
   /// Adds a successful completion. Calls write(entry), which must set all fields of the new entry except
   /// those about failures.
   template <typename Write>
-  void push_success(Write&& write) {
+  [[gnu::always_inline]] void push_success(Write&& write) {
     Waker* waker = nullptr;
     {
       const std::lock_guard guard(lock_);
@@ -150,6 +155,44 @@ class CompletionQueue {
   std::atomic<std::size_t> size_{0};
 };
 
+/// The first successes of a turn for a caller that reads `queue`, which is empty. Later ones, and those for
+/// other queues, go into their queues. The default object stands for a turn without such a caller.
+class DirectSuccesses {
+ public:
+  DirectSuccesses() {}
+  /// The caller has space for `places` completions.
+  DirectSuccesses(const CompletionQueue* queue, std::size_t places)
+      : queue_(queue), left_(std::min(places, kMax)) {}
+
+  void report(CompletionQueue& queue, const Success& success) {
+    if (left_ != 0 && queue_ == &queue) {
+      --left_;
+      successes_[count_++] = success;
+    } else {
+      queue.push_success(success);
+    }
+  }
+  std::span<const Success> all() const { return {successes_.data(), count_}; }
+
+ private:
+  static constexpr std::size_t kMax = 4;
+
+  const CompletionQueue* queue_ = nullptr;
+  std::size_t left_ = 0;
+  std::size_t count_ = 0;
+  union {  // only those in use are written
+    std::array<Success, kMax> successes_;
+  };
+};
+
+/// Learns of the changes of a counter.
+class CounterWatch {
+ public:
+  virtual ~CounterWatch() = default;
+  /// Called by the thread that has changed the counter. The thread may hold the locks of engines.
+  virtual void counter_changed() noexcept = 0;
+};
+
 /// A libfabric counter. It counts successes and errors.
 class Counter {
  public:
@@ -182,16 +225,25 @@ class Counter {
   void wake_at_next(Waker& waker) {
     waker.clear();
     waker_.store(&waker);
+    observed_.store(true);
+  }
+  /// Makes every further change call `watch`, which must exist as long as the counter.
+  void watch(CounterWatch& watch) {
+    watch_.store(&watch);
+    observed_.store(true);
   }
 
  private:
   void changed() {
-    if (waker_.load() != nullptr) [[unlikely]]
-      wake();
+    if (observed_.load()) [[unlikely]]
+      notify();
   }
-  void wake();
+  void notify();
 
-  std::atomic<Waker*> waker_{nullptr};  ///< the next change wakes it
+  /// Set after each change of the two pointers below, so that changed() need not look at both.
+  std::atomic<bool> observed_{false};
+  std::atomic<Waker*> waker_{nullptr};         ///< the next change wakes it
+  std::atomic<CounterWatch*> watch_{nullptr};  ///< each change calls it
   std::atomic<std::uint64_t> value_{0};
   std::atomic<std::uint64_t> errors_{0};
 };
@@ -248,6 +300,16 @@ class CollectiveListener {
   bool pending_ = false;
 };
 
+/// Learns what happens to the operations of deferred work queues (fi_trigger(3)). Their context is an object of
+/// the listener. They are not reported in any other way.
+class DeferredListener {
+ public:
+  virtual ~DeferredListener() = default;
+  /// Called under the engine's lock. `queue`: the queue in which an ordinary operation would be reported, or
+  /// null.
+  virtual void completed(const Completion& completion, CompletionQueue* queue) = 0;
+};
+
 /// An endpoint's counters of remote writes and reads by peers.
 struct RemoteAccessCounters {
   Counter* writes = nullptr;
@@ -273,6 +335,8 @@ struct EndpointBindings {
   RegionTable* regions = nullptr;  ///< the memory that peers may access; null: none
   LossListener* losses = nullptr;
   GroupListener* groups = nullptr;
+  DeferredListener* deferred = nullptr;
+  AfterTurn* after_turn = nullptr;
   EngineListeners engine{};
   bool joins_teams = false;            ///< the endpoint receives collective messages
   bool want_source = false;            ///< fill Completion::source of receives

@@ -17,11 +17,16 @@ void CompletionReporter::report_sent(const Message& message, Status status, cons
   const EndpointBindings& bindings = context_.bindings;
   if (message.collective) [[unlikely]]
     return bindings.engine.collectives->sent(message.context, status);
-  if (bindings.tx_queue != nullptr && (message.report || status != Status::ok)) {
+  const bool failed = status != Status::ok;
+  if (message.deferred || (failed && bindings.tx_queue != nullptr)) [[unlikely]] {
     Completion completion{
         .context = message.context, .tagged = message.tagged, .status = status, .tag = message.tag};
-    if (status != Status::ok) completion.peer = culprit;
+    if (failed) completion.peer = culprit;
+    if (message.deferred) return bindings.deferred->completed(completion, bindings.tx_queue);
     bindings.tx_queue->push(completion);
+  } else if (bindings.tx_queue != nullptr && message.report) {
+    bindings.tx_queue->push_success(
+        {.context = message.context, .tagged = message.tagged, .tag = message.tag});
   }
   count(bindings.send_counter, status);
 }
@@ -43,10 +48,12 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
     return bindings.engine.collectives->received(receive.context, status, receive.total);
   }
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
-                                   ? context_.handles.handle_of(*receive.channel)
+                                   ? context_.handles.source_of(*receive.channel)
                                    : kAddrNotAvail;
-  if (bindings.rx_queue != nullptr && (receive.report || status != Status::ok)) {
-    const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail;
+  if (receive.deferred || (bindings.rx_queue != nullptr && (receive.report || status != Status::ok))) {
+    // A source that is not available may also belong to a peer without a user identifier.
+    const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail &&
+                         context_.handles.handle_of(*receive.channel) == kAddrNotAvail;
     Completion completion{.context = receive.context,
                           .kind = Completion::Kind::receive,
                           .tagged = receive.tagged,
@@ -63,6 +70,10 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
     }
     const Channel* channel = receive.channel != nullptr ? receive.channel : receive.from;
     if (completion.status != Status::ok && channel != nullptr) completion.peer = channel->name;
+    if (receive.deferred) [[unlikely]] {
+      if (got_message) context_.counters.bytes_received += receive.total;
+      return bindings.deferred->completed(completion, bindings.rx_queue);
+    }
     bindings.rx_queue->push(completion);
   }
   count(bindings.receive_counter, status);
@@ -89,36 +100,41 @@ void CompletionReporter::peeked(const RecvOp& op, const UnexpectedMessage* messa
     completion.tag = message->tag;
     completion.data = message->data;
     completion.length = message->total;
-    if (bindings.want_source) completion.source = context_.handles.handle_of(*message->channel);
+    if (bindings.want_source) completion.source = context_.handles.source_of(*message->channel);
   }
   bindings.rx_queue->push(completion);
 }
 
 RmaGroup* CompletionReporter::group_for(const RmaOp& op) {
-  if (op.remote.size() <= 1) return nullptr;
+  if (op.remote.size() <= 1 && !op.deferred) return nullptr;
   RmaGroup* group = groups_.acquire();
   group->context = op.context;
   group->left = op.remote.size();
   for (const RmaIov& remote : op.remote) group->unrequested += remote.length > 0;
   group->report = op.report;
+  group->deferred = op.deferred;
   return group;
 }
 
 void CompletionReporter::rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report,
                                        Status status, const Channel& channel) {
+  bool deferred = false;
   if (group != nullptr) {
     if (group->status == Status::ok) group->status = status;
     if (--group->left > 0) return;
     context = group->context;
     report = group->report;
     status = group->status;
+    deferred = group->deferred;
     groups_.release(*group);
   }
   const EndpointBindings& bindings = context_.bindings;
   const bool reads = kind == Completion::Kind::read || kind == Completion::Kind::fetch;
-  if (bindings.tx_queue != nullptr && (report || status != Status::ok)) {
+  if (deferred || (bindings.tx_queue != nullptr && (report || status != Status::ok))) {
     Completion completion{.context = context, .kind = kind, .status = status};
     if (status != Status::ok) completion.peer = channel.name;
+    if (deferred) [[unlikely]]
+      return bindings.deferred->completed(completion, bindings.tx_queue);
     bindings.tx_queue->push(completion);
   }
   count(reads ? bindings.read_counter : bindings.write_counter, status);
@@ -134,7 +150,7 @@ void CompletionReporter::written_by_peer(const Channel& channel, const RemoteWri
                           .has_data = true,
                           .data = write.data,
                           .length = write.length_so_far};
-    if (bindings.want_source) completion.source = context_.handles.handle_of(channel);
+    if (bindings.want_source) completion.source = context_.handles.source_of(channel);
     bindings.rx_queue->push(completion);
   }
   accessed_by_peer(Access::write, region);

@@ -22,6 +22,17 @@ class CompletionReporter {
   /// that did not get it.
   void sent(const SendOp& op, Status status = Status::ok, const SocketAddress& culprit = {});
   void sent(const SendRequest& request, Status status);
+  /// Does the same as sent() with Status::ok, except that `direct` decides where the entry goes.
+  void succeeded(const SendRequest& request, DirectSuccesses& direct) {
+    const EndpointBindings& bindings = context_.bindings;
+    if (request.collective) [[unlikely]]
+      return bindings.engine.collectives->sent(request.context, Status::ok);
+    if (bindings.tx_queue != nullptr && request.report) {
+      direct.report(*bindings.tx_queue,
+                    {.context = request.context, .tagged = request.tagged, .tag = request.tag});
+    }
+    if (bindings.send_counter != nullptr) bindings.send_counter->count(Status::ok);
+  }
   void received(const RecvRequest& receive, Status status);
   /// Reports that a buffer for many messages is released. Called only if the entry of the buffer's last
   /// message did not report this.
@@ -30,7 +41,7 @@ class CompletionReporter {
   void peeked(const RecvOp& op, const UnexpectedMessage* message);
 
   // --- RMA and atomics of this side ---
-  /// Returns a group for an operation with several remote ranges, or null for an operation with only one. The
+  /// Returns a group for an operation with several remote ranges or of a deferred work queue, else null. The
   /// group is released when its last range is complete.
   RmaGroup* group_for(const RmaOp& op);
   /// Counts one range of an operation as complete. After the operation's last range, reports the operation.

@@ -9,13 +9,15 @@
 
 namespace cluster::protocol {
 
-/// The protocol's view of the table of peers. It gives, for example, the source address of a message
-/// (FI_SOURCE).
+/// The protocol's view of the table of peers.
 class AddressHandles {
  public:
   virtual ~AddressHandles() = default;
   /// Returns the fi_addr of the channel's peer, or kAddrNotAvail.
   virtual std::uint64_t handle_of(const Channel& channel) = 0;
+  /// Returns what completions report as the source of the peer's messages (FI_SOURCE): the user identifier of
+  /// the peer, if the address vector has one, else handle_of().
+  virtual std::uint64_t source_of(const Channel& channel) { return handle_of(channel); }
   /// Returns true if the peer is in the address vector, or if a transport vouches for it. For example, the
   /// peer is a process of the same user on this node, or the confirmed sibling of a member. A process of the
   /// same user needs no permission, because the kernel lets it access this process's memory anyway.

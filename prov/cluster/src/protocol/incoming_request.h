@@ -104,6 +104,7 @@ struct RecvRequest : IncomingRequest {
   bool plain = false;        ///< takes one message, has one slice, and reports its completion
   bool tagged = false;
   bool collective = false;  ///< waits for a message of a collective operation
+  bool deferred = false;    ///< of a deferred work queue
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
   bool last = false;                  ///< its completion also reports the release of the MultiRecvBuffer

@@ -25,9 +25,10 @@ void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
   receive.ignore = op.ignore;
   receive.tagged = op.tagged;
   receive.collective = op.collective;
+  receive.deferred = op.deferred;
   receive.report = op.report;
-  receive.plain =
-      receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective && op.slices.size() == 1;
+  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective &&
+                  !op.deferred && op.slices.size() == 1;
 }
 
 }  // namespace

@@ -100,10 +100,6 @@ void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status
   outgoing_.finish(static_cast<PulledRequest&>(*request));
 }
 
-void Messenger::acked(std::span<const Token> tokens) {
-  for (const Token token : tokens) outgoing_.acked(token);
-}
-
 Status Messenger::enqueue(Channel& channel, const SendOp& op) {
   if (outgoing_.left() == 0) return Status::again;
   SendRequest& request = outgoing_.acquire_message(channel, op);

@@ -59,7 +59,13 @@ class Messenger {
   /// The rest are dropped.
   void arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   /// Processes tokens that a carrier has reported as acknowledged.
-  void acked(std::span<const Token> tokens);
+  void acked(std::span<const Token> tokens, DirectSuccesses& direct) {
+    for (const Token token : tokens) outgoing_.acked(token, direct);
+  }
+  void acked(std::span<const Token> tokens) {
+    DirectSuccesses no_reader;
+    acked(tokens, no_reader);
+  }
   /// Called when a peer is lost. All operations in progress with the peer end with `status`, and the channel
   /// is reset. Stored messages stay if they are complete. Otherwise only their headers stay
   /// (Matcher::fail_messages). If `directed` is true, receives that wait for this peer alone end too.

@@ -10,6 +10,7 @@ RecvRequest* MultiReceive::cut(MultiRecvBuffer& buffer, std::size_t total) {
   piece->buffer = &buffer;
   piece->context = buffer.context;
   piece->from = buffer.from;
+  piece->tagged = buffer.tagged;
   piece->report = buffer.report;
   piece->capacity = std::min(total, buffer.capacity - buffer.used);
   piece->slices.add(buffer.buffers().front().subspan(buffer.used, piece->capacity));

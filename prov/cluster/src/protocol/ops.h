@@ -56,6 +56,7 @@ struct SendOp {
   bool more = false;
   bool fence = false;       ///< begin after all earlier operations to this peer are complete
   bool collective = false;  ///< part of a collective operation; tagged; CollectiveListener learns the outcome
+  bool deferred = false;    ///< of a deferred work queue; DeferredListener learns the outcome
   CompletionLevel completion_level = CompletionLevel::transmit;
 };
 
@@ -69,11 +70,12 @@ struct RecvOp {
   std::uint64_t ignore = 0;
   bool tagged = false;
   bool collective = false;  ///< for a message of a collective operation
+  bool deferred = false;    ///< of a deferred work queue; DeferredListener learns the outcome
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
   /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which are packed without
-  /// gaps. The buffer takes no more messages when fewer bytes than this are free. The buffer is untagged and
-  /// has one slice.
+  /// gaps. The buffer takes no more messages when fewer bytes than this are free. The buffer has one
+  /// slice.
   std::size_t min_multi_recv = 0;
   bool recv_claimed = false;     ///< receive the message claimed earlier with this context
   bool discard_claimed = false;  ///< discard the message claimed earlier with this context
@@ -117,8 +119,9 @@ struct RmaOp {
   MemoryHandles handles = nullptr;  ///< handles of the local buffers, only read during the call; null: none
   bool inject = false;              ///< the caller may change its data on return; ignored for a read
   bool report = true;
-  bool more = false;   ///< FI_MORE
-  bool fence = false;  ///< begin after all earlier operations to this peer are complete
+  bool more = false;      ///< FI_MORE
+  bool fence = false;     ///< begin after all earlier operations to this peer are complete
+  bool deferred = false;  ///< of a deferred work queue; DeferredListener learns the outcome
 };
 
 /// A remote write. It is complete when the bytes are in the peer's memory, whatever completion level was

@@ -68,6 +68,7 @@ struct RmaGroup {
   std::size_t unrequested = 0;  ///< reads: ranges that are not completely requested
   Status status = Status::ok;   ///< the first failure
   bool report = true;
+  bool deferred = false;
 };
 
 /// One remote range of an RMA operation.
@@ -195,6 +196,7 @@ struct SendRequest : PulledRequest {
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
   bool collective = false;
+  bool deferred = false;    ///< of a deferred work queue
   bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
 };
 

@@ -46,10 +46,24 @@ bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
   return true;
 }
 
-void OutgoingRequests::acked(Token token) {
+/// Returns true for the usual message: the carrier took all of it at once, and nothing was awaited but its
+/// acknowledgements.
+bool OutgoingRequests::whole(const SendRequest& request) {
+  return request.state == OutgoingRequest::State::posted && request.unanswered == 0 &&
+         !request.queue_hook.linked && request.status == Status::ok &&
+         request.completion_level != CompletionLevel::delivery;
+}
+
+void OutgoingRequests::acked(Token token, DirectSuccesses& direct) {
   OutgoingRequest* const request = pool_.find(static_cast<std::uint32_t>(token));
   if (request == nullptr) return;  // its channel has failed meanwhile
   --request->unanswered;
+  if (request->kind == Kind::message && whole(static_cast<const SendRequest&>(*request))) [[likely]] {
+    request->channel->outgoing.remove(*request);
+    reporter_.succeeded(static_cast<const SendRequest&>(*request), direct);
+    pool_.release(*request);
+    return;
+  }
   settle(static_cast<PulledRequest&>(*request));
 }
 

@@ -47,7 +47,24 @@ class OutgoingRequests {
     request.completion_level = op.completion_level;
     request.tagged = op.tagged;
     request.collective = op.collective;
+    request.deferred = op.deferred;
     request.has_data = op.has_data;
+    return request;
+  }
+  /// Like acquire_message(), for a message that the carrier takes at once as one segment.
+  SendRequest& acquire_posted(Channel& channel, const ShortSend& message) {
+    SendRequest& request = *pool_.acquire<SendRequest>();
+    request.channel = &channel;
+    request.context = message.context;
+    request.report = message.report;
+    request.length = request.posted = message.header.length;
+    request.tag = message.header.tag;
+    request.tagged = message.header.tagged;
+    request.data = message.header.data;
+    request.has_data = message.header.has_data;
+    request.state = OutgoingRequest::State::posted;
+    request.unanswered = 1;
+    channel.outgoing.push_back(request);
     return request;
   }
   /// Calls begin(range) for each remote range of an operation.
@@ -118,8 +135,8 @@ class OutgoingRequests {
 
   // A token contains the id of its request. A high bit keeps tokens different from 0, which means no token.
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }
-  /// Processes a token that the carrier has reported.
-  void acked(Token token);
+  /// Processes a token that the carrier has reported. A message that succeeds is reported to `direct`.
+  void acked(Token token, DirectSuccesses& direct);
   /// Completes a message or write if it waits for nothing more.
   void settle(PulledRequest& request);
   /// Called when the receiver has finished with a message or write, successfully or not.
@@ -127,6 +144,7 @@ class OutgoingRequests {
   void complete(OutgoingRequest& request, Status status);
 
  private:
+  static bool whole(const SendRequest& request);
   bool blocked_by_rma(const Channel& channel, Kind kind) const;
 
   const Context& context_;

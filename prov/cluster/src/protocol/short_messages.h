@@ -33,20 +33,11 @@ class ShortMessages : MessengerParts {
         message.completion_level != CompletionLevel::transmit) [[unlikely]] {
       return false;
     }
-    auto& request = outgoing_.acquire_message(channel, SendOp{.length = length,
-                                                              .context = message.context,
-                                                              .tag = message.header.tag,
-                                                              .data = message.header.data,
-                                                              .tagged = message.header.tagged,
-                                                              .has_data = message.header.has_data,
-                                                              .report = message.report});
+    SendRequest& request = outgoing_.acquire_posted(channel, message);
     if (!post(OutgoingRequests::token_of(request))) [[unlikely]] {
       outgoing_.withdraw(request);
       return false;
     }
-    request.posted = length;
-    request.state = OutgoingRequest::State::posted;
-    request.unanswered = 1;
     channel.credit.charge(length);
     Counters& counters = context_.counters;
     ++counters.fast_sent;
@@ -85,7 +76,7 @@ class ShortMessages : MessengerParts {
         .data = header.data,
         .buffer = buffer,
         .length = header.length,
-        .source = context_.bindings.want_source ? context_.handles.handle_of(channel) : kAddrNotAvail};
+        .source = context_.bindings.want_source ? context_.handles.source_of(channel) : kAddrNotAvail};
     pulls_.pool().keep(receive);
     return arrival;
   }

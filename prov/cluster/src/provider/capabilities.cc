@@ -15,9 +15,36 @@ namespace {
 /// For newer callers it is a set of bits.
 bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
+/// Returns the names of capabilities. A bit without a name, which may belong to a newer libfabric, appears as a
+/// number.
+std::string names_of(std::uint64_t capabilities) {
+  std::string names;
+  const auto add = [&](const char* name) { (names += names.empty() ? "" : "|") += name; };
+  for (const CapabilityRow& row : kCapabilityTable) {
+    if ((capabilities & row.bit) != 0) add(row.name);
+    capabilities &= ~row.bit;
+  }
+  if (capabilities == 0) return names;
+  char number[32];
+  std::snprintf(number, sizeof number, "0x%llx", static_cast<unsigned long long>(capabilities));
+  add(number);
+  return names;
+}
+
+/// Returns the capabilities for which callers of this API version can ask.
+std::uint64_t known_to(std::uint32_t version) {
+  std::uint64_t bits = 0;
+  for (const CapabilityRow& row : kCapabilityTable) bits |= FI_VERSION_GE(version, row.since) ? row.bit : 0;
+  return bits;
+}
+
 /// Compares hints with the offer, and stores the first mismatch.
 class Check {
  public:
+  void capabilities(const char* what, std::uint64_t asked, std::uint64_t offered) {
+    if ((asked & ~offered) == 0 || !reason_.empty()) return;
+    reason_ = std::string(what) + " " + names_of(asked & ~offered) + " is not supported";
+  }
   void subset(const char* what, std::uint64_t asked, std::uint64_t offered) {
     if ((asked & ~offered) != 0) refuse("%s 0x%llx is not supported", what, asked & ~offered);
   }
@@ -44,7 +71,7 @@ class Check {
 
 void check_transmit(Check& check, const Capabilities& capabilities, const fi_tx_attr& hint,
                     std::size_t sends_max) {
-  check.subset("tx_attr->caps", hint.caps & kTransmitSide, capabilities.caps);
+  check.capabilities("tx_attr->caps", hint.caps & kTransmitSide, capabilities.caps);
   check.subset("tx_attr->op_flags", hint.op_flags, capabilities.transmit_flags);
   check.subset("tx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("tx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
@@ -55,7 +82,7 @@ void check_transmit(Check& check, const Capabilities& capabilities, const fi_tx_
 }
 
 void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_attr& hint) {
-  check.subset("rx_attr->caps", hint.caps & kReceiveHints, capabilities.caps);
+  check.capabilities("rx_attr->caps", hint.caps & kReceiveHints, capabilities.caps);
   check.subset("rx_attr->op_flags", hint.op_flags, kReceiveOpFlags);
   check.subset("rx_attr->msg_order", hint.msg_order, capabilities.message_order);
   check.subset("rx_attr->comp_order", hint.comp_order, FI_ORDER_NONE);
@@ -98,7 +125,8 @@ bool is_registration_mode(int mode, std::uint32_t version) {
   return mode == 0 || !old_registration(version);
 }
 
-void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller& caller) {
+void check_domain(Check& check, const Capabilities& capabilities, const fi_domain_attr& hint,
+                  const GetinfoCaller& caller) {
   // Every value of control_progress is accepted, because control operations are complete when their call
   // returns.
   check.that(is_progress(hint.control_progress), "unknown control_progress");
@@ -123,7 +151,7 @@ void check_domain(Check& check, const fi_domain_attr& hint, const GetinfoCaller&
   if (old_registration(caller.version)) return;  // these callers do not have the fields below
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
-  check.subset("domain_attr->caps", hint.caps, kDomainCaps);
+  check.capabilities("domain_attr->caps", hint.caps, capabilities.caps & kDomainSide);
   check.none(api::GivenAuthKey(hint, caller.version).refusal());
   check.at_most("max_err_data", hint.max_err_data, kErrorDataMax);
   check.at_most("mr_cnt", hint.mr_cnt, kRegionsMax);
@@ -143,13 +171,14 @@ std::uint64_t with_direction(std::uint64_t caps) {
   return caps;
 }
 
-/// Returns the capabilities of the endpoint. A capability is included even if only tx_attr or only rx_attr of
-/// the hints asks for it.
-std::uint64_t granted_caps(const Capabilities& capabilities, const fi_info& asked) {
+/// Returns the capabilities of the endpoint. A capability is included even if only tx_attr, only rx_attr or
+/// only domain_attr of the hints asks for it.
+std::uint64_t granted_caps(const Capabilities& capabilities, std::uint32_t version, const fi_info& asked) {
   const std::uint64_t of_sides = (api::attributes_at(asked.tx_attr).caps & kTransmitSide) |
                                  (api::attributes_at(asked.rx_attr).caps & kReceiveHints);
+  const std::uint64_t of_domain = api::attributes_at(asked.domain_attr).caps & kDomainSide;
   const std::uint64_t all = asked.caps == 0 ? capabilities.caps & kPrimaryCaps : with_direction(asked.caps);
-  return with_direction(all | of_sides) | kDomainCaps;
+  return (with_direction(all | of_sides) | of_domain | kDomainCaps) & known_to(version);
 }
 
 /// Returns the granted capabilities of one side. If the side's hint names some of them, returns only those.
@@ -209,8 +238,8 @@ int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   return (asked & kBasicBits) == kBasicBits ? kBasicBits : 0;
 }
 
-void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi_domain_attr* hint,
-                     std::uint32_t core_version) {
+void describe_domain(fi_domain_attr& attributes, std::uint64_t granted, std::uint32_t version,
+                     const fi_domain_attr* hint, std::uint32_t core_version) {
   attributes.threading = FI_THREAD_SAFE;
   attributes.control_progress = FI_PROGRESS_MANUAL;
   attributes.data_progress = FI_PROGRESS_MANUAL;
@@ -235,7 +264,7 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
   attributes.max_ep_rx_ctx = 1;
   attributes.cntr_cnt = kObjectsMax;
   attributes.mr_iov_limit = kRegionSlicesMax;
-  attributes.caps = kDomainCaps;
+  attributes.caps = granted & kDomainSide;
   attributes.max_err_data = kErrorDataMax;
   attributes.mr_cnt = kRegionsMax;
   kMaxCounterValue.write(attributes, core_version, UINT64_MAX);
@@ -247,14 +276,16 @@ void describe_domain(fi_domain_attr& attributes, std::uint32_t version, const fi
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller) {
   Check check;
-  if (hints.ep_attr != nullptr) check_endpoint(check, capabilities, *hints.ep_attr, caller.version);
-  check.subset("caps", hints.caps, capabilities.caps);
+  Capabilities offered = capabilities;
+  offered.caps &= known_to(caller.version);
+  if (hints.ep_attr != nullptr) check_endpoint(check, offered, *hints.ep_attr, caller.version);
+  check.capabilities("caps", hints.caps, offered.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
   check.that(hints.handle == nullptr,
              "the hints have a handle, but cluster has no passive endpoints and no connection requests");
-  if (hints.tx_attr != nullptr) check_transmit(check, capabilities, *hints.tx_attr, caller.sends_max);
-  if (hints.rx_attr != nullptr) check_receive(check, capabilities, *hints.rx_attr);
-  if (hints.domain_attr != nullptr) check_domain(check, *hints.domain_attr, caller);
+  if (hints.tx_attr != nullptr) check_transmit(check, offered, *hints.tx_attr, caller.sends_max);
+  if (hints.rx_attr != nullptr) check_receive(check, offered, *hints.rx_attr);
+  if (hints.domain_attr != nullptr) check_domain(check, offered, *hints.domain_attr, caller);
   if (hints.fabric_attr != nullptr)
     check.at_most("prov_version", hints.fabric_attr->prov_version, caller.provider_version);
   return check.reason();
@@ -271,14 +302,14 @@ Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version) {
   const fi_info& asked = api::attributes_at(hints);
-  info.caps = granted_caps(capabilities, asked);
+  info.caps = granted_caps(capabilities, version, asked);
   describe_side(*info.tx_attr, capabilities, info.caps, kTransmitSide, asked.tx_attr);
   info.tx_attr->inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
   info.tx_attr->rma_iov_limit = capabilities.remote_ranges_max;
   info.tx_attr->tclass = traffic_class(api::attributes_at(asked.tx_attr).tclass);
   describe_side(*info.rx_attr, capabilities, info.caps, kReceiveSide, asked.rx_attr);
   describe_endpoint(*info.ep_attr, capabilities, asked.ep_attr);
-  describe_domain(*info.domain_attr, version, asked.domain_attr, core_version);
+  describe_domain(*info.domain_attr, info.caps, version, asked.domain_attr, core_version);
 }
 
 }  // namespace cluster::provider

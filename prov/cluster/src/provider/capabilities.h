@@ -10,6 +10,7 @@
 #include <initializer_list>
 #include <string>
 
+#include "api/newer_capabilities.h"
 #include "protocol/ops.h"
 #include "wire/control.h"
 #include "wire/frame.h"
@@ -29,9 +30,11 @@ enum Side : std::uint8_t { kNoSide = 0, kTransmit = 1, kReceive = 2, kBothSides 
 
 struct CapabilityRow {
   std::uint64_t bit;
+  const char* name;
   Grant grant;
   Side side;
-  bool datagrams = false;  ///< FI_EP_DGRAM endpoints also have the capability
+  bool datagrams = false;   ///< FI_EP_DGRAM endpoints also have the capability
+  std::uint32_t since = 0;  ///< callers of older API versions cannot ask for the capability
 };
 
 /// The table of all capabilities. FI_SOURCE is granted only on request because it costs a look-up per
@@ -39,31 +42,40 @@ struct CapabilityRow {
 /// teams. FI_MULTICAST has only the transmit side, because libfabric lists it only for the sender; members of
 /// a group receive without it.
 inline constexpr CapabilityRow kCapabilityTable[] = {
-    {FI_MSG, Grant::primary, kBothSides, true},
-    {FI_TAGGED, Grant::primary, kBothSides},
-    {FI_RMA, Grant::primary, kBothSides},
-    {FI_ATOMIC, Grant::primary, kBothSides},
-    {FI_SEND, Grant::primary, kTransmit, true},
-    {FI_RECV, Grant::primary, kReceive, true},
-    {FI_READ, Grant::primary, kTransmit},
-    {FI_WRITE, Grant::primary, kTransmit},
-    {FI_REMOTE_READ, Grant::primary, kReceive},
-    {FI_REMOTE_WRITE, Grant::primary, kReceive},
-    {FI_DIRECTED_RECV, Grant::primary, kReceive, true},
-    {FI_MULTI_RECV, Grant::primary, kReceive},
-    {FI_MULTICAST, Grant::primary, kTransmit},
-    {FI_COLLECTIVE, Grant::request, kBothSides},
-    {FI_FENCE, Grant::request, kTransmit},
-    {FI_SOURCE, Grant::request, kReceive, true},
-    {FI_SOURCE_ERR, Grant::request, kReceive},
-    {FI_RMA_EVENT, Grant::request, kReceive},
-    {FI_LOCAL_COMM, Grant::always, kNoSide, true},
-    {FI_REMOTE_COMM, Grant::always, kNoSide, true},
-    {FI_TRIGGER, Grant::never, kBothSides},
-    {FI_HMEM, Grant::never, kBothSides},
-    {FI_RMA_PMEM, Grant::never, kBothSides},
-    {FI_NAMED_RX_CTX, Grant::never, kTransmit},
-    {FI_VARIABLE_MSG, Grant::never, kReceive},
+    {FI_MSG, "FI_MSG", Grant::primary, kBothSides, true},
+    {FI_TAGGED, "FI_TAGGED", Grant::primary, kBothSides},
+    {FI_RMA, "FI_RMA", Grant::primary, kBothSides},
+    {FI_ATOMIC, "FI_ATOMIC", Grant::primary, kBothSides},
+    {FI_SEND, "FI_SEND", Grant::primary, kTransmit, true},
+    {FI_RECV, "FI_RECV", Grant::primary, kReceive, true},
+    {FI_READ, "FI_READ", Grant::primary, kTransmit},
+    {FI_WRITE, "FI_WRITE", Grant::primary, kTransmit},
+    {FI_REMOTE_READ, "FI_REMOTE_READ", Grant::primary, kReceive},
+    {FI_REMOTE_WRITE, "FI_REMOTE_WRITE", Grant::primary, kReceive},
+    {FI_DIRECTED_RECV, "FI_DIRECTED_RECV", Grant::primary, kReceive, true},
+    {api::kTaggedDirectedRecv, "FI_TAGGED_DIRECTED_RECV", Grant::request, kReceive, false,
+     api::kReceiveKindsVersion},
+    {api::kExactDirectedRecv, "FI_EXACT_DIRECTED_RECV", Grant::request, kReceive, true,
+     api::kReceiveKindsVersion},
+    {FI_MULTI_RECV, "FI_MULTI_RECV", Grant::primary, kReceive},
+    {api::kTaggedMultiRecv, "FI_TAGGED_MULTI_RECV", Grant::request, kReceive, false,
+     api::kReceiveKindsVersion},
+    {FI_MULTICAST, "FI_MULTICAST", Grant::primary, kTransmit},
+    {FI_COLLECTIVE, "FI_COLLECTIVE", Grant::request, kBothSides},
+    {FI_FENCE, "FI_FENCE", Grant::request, kTransmit},
+    {FI_SOURCE, "FI_SOURCE", Grant::request, kReceive, true},
+    {FI_SOURCE_ERR, "FI_SOURCE_ERR", Grant::request, kReceive},
+    {FI_RMA_EVENT, "FI_RMA_EVENT", Grant::request, kReceive},
+    {FI_LOCAL_COMM, "FI_LOCAL_COMM", Grant::always, kNoSide, true},
+    {FI_REMOTE_COMM, "FI_REMOTE_COMM", Grant::always, kNoSide, true},
+    {FI_AV_USER_ID, "FI_AV_USER_ID", Grant::request, kNoSide, true, api::kUserIdVersion},
+    {FI_TRIGGER, "FI_TRIGGER", Grant::request, kBothSides},
+    {FI_HMEM, "FI_HMEM", Grant::never, kBothSides},
+    {FI_RMA_PMEM, "FI_RMA_PMEM", Grant::never, kBothSides},
+    {FI_NAMED_RX_CTX, "FI_NAMED_RX_CTX", Grant::never, kTransmit},
+    {FI_SHARED_AV, "FI_SHARED_AV", Grant::never, kNoSide},
+    {FI_PEER, "FI_PEER", Grant::never, kNoSide},
+    {api::kXpu, "FI_XPU", Grant::never, kNoSide},
 };
 
 /// Returns the bits of all rows whose value in `column` is one of `wanted`.
@@ -80,6 +92,8 @@ inline constexpr std::uint64_t kPrimaryCaps = capabilities_with(&CapabilityRow::
 inline constexpr std::uint64_t kDomainCaps = capabilities_with(&CapabilityRow::grant, {Grant::always});
 inline constexpr std::uint64_t kCaps =
     kPrimaryCaps | kDomainCaps | capabilities_with(&CapabilityRow::grant, {Grant::request});
+/// The offered capabilities that the attributes of the domain list.
+inline constexpr std::uint64_t kDomainSide = kCaps & capabilities_with(&CapabilityRow::side, {kNoSide});
 inline constexpr std::uint64_t kDatagramCaps = capabilities_with(&CapabilityRow::datagrams, {true});
 /// The capabilities that tx_attr and rx_attr may list. Old callers put all capabilities into both attributes.
 /// Therefore the provider ignores bits that belong only to the other side.

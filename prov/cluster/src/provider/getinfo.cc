@@ -13,9 +13,11 @@
 #include "api/fabric.h"
 #include "api/fid_object.h"
 #include "api/sockaddr_io.h"
+#include "os/card_reader.h"
 #include "os/udp_link.h"
 #include "provider/capabilities.h"
 #include "provider/info_compat.h"
+#include "provider/nic.h"
 
 namespace cluster::provider {
 namespace {
@@ -164,6 +166,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
   if (place == nullptr) return listing_error != 0 ? -listing_error : -FI_ENODATA;
   const std::size_t seal = seals(options_, asked, version) ? sizeof(wire::SealTrailer) : 0;
   const std::size_t frame_max = os::frame_max_within(place->interface.mtu, place->address.family()) - seal;
+  const link::NetworkCard card = os::read_network_card(place->interface.name);
   InfoPointer first;
   std::vector<Capabilities> all = matching_capabilities(hints, caller, frame_max, reason);
   std::ranges::reverse(all);  // the loop inserts each entry at the front of the list
@@ -175,6 +178,7 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
         !copy_auth_key(asked.domain_attr, version, *info->domain_attr)) {
       return -FI_ENOMEM;
     }
+    info->nic = make_nic(place->interface, card);
     info->next = first.release();
     first = std::move(info);
   }

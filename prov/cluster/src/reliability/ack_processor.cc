@@ -66,7 +66,7 @@ void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
   news.ack.known_end = window.next();
   news.ack.next = sender_.last_transmission() + 1;
   news.ack.arrived = arrived;
-  if (lone.ack_delay_ns) news.ack.delay = Duration(*lone.ack_delay_ns);
+  if (lone.knows_ack_delay()) news.ack.delay = Duration(lone.ack_delay_ns());
 }
 
 std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* ranges) {
@@ -76,11 +76,14 @@ std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* rang
     paths_[frame.path].recovery.on_frame_acked({s, frame.transmission, frame.sent_at, frame.sendings == 1});
     for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, ack);
     frame_size_.on_acked(s, frame.sendings);
+    if (frame_size_.in_doubt()) [[unlikely]]
+      frame_size_.on_arrived(sizeof(wire::FrameHeader) + frame.body->size());
     queue_.recycle(std::move(frame.body));
   };
   const auto on_run_acked = [&](const AckedStretch& stretch) {
     acked += stretch.frames.count;
     paths_[stretch.path].recovery.on_frame_acked(stretch.frames);
+    if (frame_size_.in_doubt()) frame_size_.on_run_arrived(stretch.part);
     if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, ack);
   };
   queue_.window().acknowledge(ack, ranges, on_acked, on_run_acked);
@@ -113,8 +116,8 @@ std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
 }
 
 void AckProcessor::take_acked(std::vector<carrier::Token>& tokens) {
-  tokens.insert(tokens.end(), acked_tokens_.begin(), acked_tokens_.end());
-  acked_tokens_.clear();
+  tokens.clear();
+  tokens.swap(acked_tokens_);
 }
 
 }  // namespace cluster::reliability

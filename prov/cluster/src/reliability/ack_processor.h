@@ -41,7 +41,7 @@ class AckProcessor {
   void take(Time now, const wire::LoneFrame& lone, Time arrived);
   /// Tells the paths what take() has left. Call it before the paths or their deadlines are used.
   void settle();
-  /// Appends the tokens of segments that the peer has acknowledged.
+  /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.
   void take_acked(std::vector<carrier::Token>& tokens);
 
  private:

@@ -61,7 +61,8 @@ struct FlowSettings {
       /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
       kAckDelay;
   Duration peer_timeout = 20s;
-  Duration stuck_timeout{0};  ///< how long the peer's engine may stay silent; 0 means forever
+  Duration refresh_interval{0};  ///< EngineSettings::refresh_interval
+  Duration stuck_timeout{0};     ///< how long the peer's engine may stay silent; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
   const Outage* outage = nullptr;  ///< the peer's silence does not count in it; must outlive the flow

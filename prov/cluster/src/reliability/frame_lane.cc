@@ -18,7 +18,7 @@ bool FrameLane::ordinary() const {
 void FrameLane::review(Time now, wire::Integrity integrity) {
   close();
   if (!enabled_ || integrity != wire::Integrity::checksum || !ordinary()) return;
-  uses_left_ = std::min(kUsesMax, parts_.paths[0].recovery.allowance(now));
+  frames_left_ = parts_.paths[0].recovery.allowance(now);
 }
 
 void FrameLane::settle() {
@@ -29,11 +29,12 @@ void FrameLane::settle() {
 }
 
 bool FrameLane::send(Time now, link::Link& link) {
-  --uses_left_;
-  const OutgoingAck ack = parts_.receiver.acknowledgement(now);
-  if (!parts_.sender.send_alone(now, link, ack)) return false;
+  --frames_left_;
+  wire::LoneNumbers numbers;
+  parts_.receiver.acknowledge(now, numbers);
+  if (!parts_.sender.send_alone(now, link, numbers)) return false;
   parts_.answer_delay.on_data(now);
-  parts_.receiver.on_ack_sent(now, ack, AckIncluded::header, false);
+  parts_.receiver.on_acknowledged(now);
   return true;
 }
 
@@ -50,10 +51,9 @@ bool FrameLane::predicts(const wire::LoneFrame& frame, const link::Path& from) c
 }
 
 bool FrameLane::take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived) {
-  --uses_left_;
   arrived = std::min(arrived, now);
   parts_.acks.take(now, frame, arrived);
-  parts_.paths.learn(from, true);
+  parts_.paths.learn_again(from);
   heard_at_ = now;
   heard_by_ip_ |= !from.ethertype;
   return parts_.receiver.take_expected(now, arrived, frame.transmission, frame.ack_now);

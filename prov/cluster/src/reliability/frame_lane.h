@@ -20,8 +20,8 @@
 //
 // What neither the peer nor the application waits for is left to a later turn: round trips, congestion,
 // losses, the deadlines of the flow, and the signs of life. Flow calls settle() before it uses any of these.
-// The caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). After kUsesMax uses
-// the lane closes, so this turn cannot be put off for long.
+// The caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes
+// when it has sent as many frames as the windows of the path allow without a turn.
 #pragma once
 
 #include <cstddef>
@@ -45,8 +45,6 @@ namespace cluster::reliability {
 
 class FrameLane {
  public:
-  static constexpr std::size_t kUsesMax = 32;  ///< between two turns
-
   /// The parts of the flow that the lane uses.
   struct Parts {
     const FlowStatus& status;
@@ -63,8 +61,8 @@ class FrameLane {
   /// `enabled`: tests set it to false to compare the lane with the general road.
   FrameLane(const Parts& parts, bool enabled) : parts_(parts), enabled_(enabled) {}
 
-  bool open() const { return uses_left_ != 0; }
-  void close() { uses_left_ = 0; }
+  bool open() const { return frames_left_ != 0; }
+  void close() { frames_left_ = 0; }
   /// Opens the lane if the conditions above hold, and closes it otherwise.
   void review(Time now, wire::Integrity integrity);
   /// Makes the paths and the liveness know what the lane has done since the last call.
@@ -89,8 +87,8 @@ class FrameLane {
 
   Parts parts_;
   bool enabled_;
-  std::size_t uses_left_ = 0;  ///< 0: the lane is closed
-  Time heard_at_{};            ///< when take() was last called since settle(); Time{} if it was not
+  std::size_t frames_left_ = 0;  ///< that send() may send; 0: the lane is closed
+  Time heard_at_{};              ///< when take() was last called since settle(); Time{} if it was not
   bool heard_by_ip_ = false;
 };
 

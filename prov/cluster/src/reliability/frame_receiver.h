@@ -111,6 +111,14 @@ class FrameReceiver {
   std::size_t footprint() const { return window_.footprint() + parts_.footprint(); }
 
   OutgoingAck acknowledgement(Time now) const { return {now, acks_, window_}; }
+  /// Fills in the acknowledgement of a lone frame that leaves at `now`. ordinary() must be true.
+  void acknowledge(Time now, wire::LoneNumbers& numbers) const {
+    numbers.ack = window_.expected();
+    numbers.largest_acked = acks_.largest_received();
+    numbers.ack_delay = ack_delay_field(now, acks_.largest_received_at());
+  }
+  /// Called when that frame has left.
+  void on_acknowledged(Time now) { acks_.on_ack_sent(now, false); }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
   /// Called when frames have left. `included` says how much of `ack` they carry. `bare`: the acknowledgement

@@ -91,7 +91,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
       break;
     }
     frames_left = selection.frames_left;
-    if (selection.retransmissions && meets_black_hole(selection)) {
+    if (selection.retransmissions && meets_black_hole(now, selection)) {
       queue_.close_open_frame();
       frame_size_.on_black_hole(queue_.window().end());
       frames_left = true;
@@ -112,28 +112,23 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
-bool FrameSender::send_alone(Time now, link::Link& link, const OutgoingAck& ack) {
+bool FrameSender::send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers) {
   SendWindow& window = queue_.window();
-  const Sequence s = window.next();
-  FrameBody& body = *window.at(s).body;
+  FrameBody& body = *window.at(window.next()).body;
   std::byte* const start = body.segments() - sizeof(wire::FrameHeader);
-  wire::FrameHeader& header = wire::header_at(start);
-  header.kind = static_cast<std::uint8_t>(wire::FrameKind::flow);
-  header.flags = kSequenced | kOrdered | kAckNow | kAcknowledges;  // the message has a token
-  header.session = handshake_.peer_session();
-  header.sequence = s.value;
-  header.transmission = (transmission_ + 1).value;
-  ack.write(header);
-  link::OutFrame frame;
-  frame.add({start, sizeof header + body.filled});
-  wire::encode_frame(header, {frame.pieces.data(), frame.count}, link.integrity());
-  const bool small = frame.size <= handshake_.ethertype_frame_max();
-  const std::size_t path = small ? paths_.path_for_lone_frame(0) : 0;
-  frame.path = &paths_[path].address;
-  if (link.send_burst({&frame, 1}) == 0) return false;
+  const std::size_t size = sizeof(wire::FrameHeader) + body.filled;
+  numbers.session = handshake_.peer_session();
+  numbers.sequence = window.next();
+  numbers.transmission = transmission_ + 1;
+  // The message has a token.
+  wire::encode_lone(numbers, kSequenced | kOrdered | kAckNow | kAcknowledges, start, size);
+  const bool small = size <= handshake_.ethertype_frame_max();
+  const std::size_t number = small ? paths_.path_for_lone_frame(0) : 0;
+  multipath::PathState& path = paths_[number];
+  if (!link::send_frame(link, {start, size}, path.address)) return false;
   ++transmission_;
-  window.on_new_sent(1, transmission_, now, static_cast<std::uint8_t>(path));
-  paths_[path].recovery.on_sent(now, s, transmission_);
+  window.on_lone_sent(transmission_, now, static_cast<std::uint8_t>(number));
+  path.recovery.on_sent(now, numbers.sequence, transmission_);
   if (!small) paths_.on_burst_sent(0, transmission_);
   timer_.on_sent(now);
   count_sent(1);
@@ -207,13 +202,12 @@ std::size_t FrameSender::size_of(Sequence s) const {
 
 /// Returns true if one of the frames to retransmit has probably met a black hole. A PMTU probe does not
 /// count, because it now leaves without its padding.
-bool FrameSender::meets_black_hole(const FrameSelector::Selection& selection) const {
+bool FrameSender::meets_black_hole(Time now, const FrameSelector::Selection& selection) {
   for (std::size_t i = 0; i < selection.count && selection.picks[i].retransmission(); ++i) {
     const Sequence s = selection.picks[i].sequence;
     const std::size_t size = size_of(s);
     if (frame_size_.pmtu_probe() == s) continue;
-    if (frame_size_.suspects(std::min(size, frame_size_.frame_max()), queue_.window().at(s).sendings))
-      return true;
+    if (frame_size_.suspects(now, size, queue_.window().at(s).sendings)) return true;
   }
   return false;
 }

@@ -105,8 +105,9 @@ class FrameSender {
     return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
            pacer_allows_at_ == kNever;
   }
-  /// Sends the only queued frame, which has a body. Returns false if the link is full; the frame stays queued.
-  bool send_alone(Time now, link::Link& link, const OutgoingAck& ack);
+  /// Sends the only queued frame, which has a body. The acknowledgement in `numbers` is filled in. Returns
+  /// false if the link is full; the frame stays queued.
+  bool send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers);
   /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
   /// acknowledgement. Until the next turn, deadline() returns kNever, because the deadline of the
   /// AckScheduler ends the wait.
@@ -160,7 +161,7 @@ class FrameSender {
     counters_.frames_sent += frames;
     sent_ += frames;
   }
-  bool meets_black_hole(const FrameSelector::Selection& selection) const;
+  bool meets_black_hole(Time now, const FrameSelector::Selection& selection);
   void note_sent(Time now, const FrameSelector::Selection& selection, std::size_t taken, std::size_t path);
   void note_retransmission(Time now, Sequence s, std::size_t path);
   std::optional<AckIncluded> send_bare(wire::FrameKind kind, const Handshake& to, const link::Path& path,

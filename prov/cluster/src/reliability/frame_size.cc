@@ -64,6 +64,7 @@ void FrameSize::on_black_hole(Sequence end) {
   singly_before_ = end;
   const bool again = search_complete();
   path_max_ = path_max_ > initial_max_ ? initial_max_ : least();
+  doubted_ = frame_max();
   proven_ = least();
   if (!again) return;
   probed_max_ = wire::kFrameMax;

@@ -4,8 +4,9 @@
 // (RFC 8899). A short companion frame leaves with the probe: if only the companion arrives, the probe was too
 // long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
 //
-// If a frame of a size that counted as safe is sent repeatedly and never acknowledged, it has met a black
-// hole: the path drops frames of that size. From then on frames are at most kInitialFrameSize long, and after
+// If a frame of a size that counted as safe is sent repeatedly and never acknowledged, and for a while no frame as
+// long has arrived, it has met a black hole: the path drops frames of that size. (A full queue also drops a frame
+// repeatedly, but it lets others as long pass.) From then on frames are at most kInitialFrameSize long, and after
 // a second black hole at most least(), which every path carries. If the search for the longest frame was
 // complete, it begins again: an outage, or a peer that computes and does not answer, may have caused the same
 // symptom. Queued and outstanding frames keep their sequences, so frames that have become too long leave in
@@ -54,12 +55,23 @@ class FrameSize {
   /// Returns true if the search for the longest frame is complete (RFC 8899 5.2).
   bool search_complete() const { return probe_size() <= proven_; }
 
-  /// Returns true if a frame of `size` bytes has probably met a black hole, because it was sent `sendings`
-  /// times without an acknowledgement. If the frame leaves in parts, `size` is the size of the longest part.
-  bool suspects(std::size_t size, std::uint32_t sendings) const {
-    return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings && size > least() &&
-           handshake_.peer_takes_parts();
+  /// Called for a frame of `size` bytes that was sent `sendings` times and is due again. Returns true if it has
+  /// probably met a black hole.
+  bool suspects(Time now, std::size_t size, std::uint32_t sendings) {
+    size = std::min(size, frame_max());  // if the frame leaves in parts, that of the longest part
+    if (size <= least() || !handshake_.peer_takes_parts()) return false;
+    if (!in_doubt()) doubted_since_ = now;
+    doubted_ = std::max(doubted_, size);
+    return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings &&
+           now - doubted_since_ >= kBlackHoleLasts;
   }
+  /// Returns true if on_arrived() wants to know which frames are acknowledged.
+  bool in_doubt() const { return doubted_ != 0; }
+  void on_arrived(std::size_t size) {
+    if (std::min(size, frame_max()) >= doubted_) doubted_ = 0;
+  }
+  /// `part`: bytes of the payload in each frame of the run.
+  void on_run_arrived(std::size_t part) { on_arrived(part + sizeof(wire::FrameHeader) + kRunSegmentBytes); }
   /// Shortens frames from `end` on. Frames before `end` are already queued with their old length, and leave
   /// one by one from now on.
   void on_black_hole(Sequence end);
@@ -99,7 +111,9 @@ class FrameSize {
   /// with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
+  static constexpr std::size_t kRunSegmentBytes = 20;  ///< of a frame in a run, beside the payload
   static constexpr std::uint32_t kBlackHoleSendings = 3;
+  static constexpr Duration kBlackHoleLasts = 100ms;
 
   void on_pmtu_probe_lost(FrameBody& body);
   void on_pmtu_probe_acked();
@@ -123,9 +137,12 @@ class FrameSize {
   /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
-  std::size_t swallowed_ = 0;                 ///< the shortest size that did not arrive in this search, or 0
-  std::size_t reported_ = 0;                  ///< the size that the last log line has reported
-  std::optional<Sequence> singly_before_;     ///< frames before this one leave one by one
+  std::size_t doubted_ =
+      0;  ///< size of the longest frame that was due again and none as long has arrived, or 0
+  Time doubted_since_{};
+  std::size_t swallowed_ = 0;              ///< the shortest size that did not arrive in this search, or 0
+  std::size_t reported_ = 0;               ///< the size that the last log line has reported
+  std::optional<Sequence> singly_before_;  ///< frames before this one leave one by one
   std::optional<Sequence> pmtu_probe_;
   std::optional<Sequence> companion_;  ///< the companion of the last probe
   bool padded_ = false;                ///< the outstanding probe still has its padding

@@ -145,9 +145,9 @@ void Liveness::note_error(Time now, Status error, bool known) {
 /// Returns true even while the peer's kernel says that the process exists. In this state, a keep-alive shows
 /// whether the process runs. If the process only computes, its responder answers the keep-alive.
 bool Liveness::keep_alive_due(Time now) const {
+  if (!expecting_) return now >= refresh_at();
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
-  return expecting_ && (contested() || silent || idle_by(now) >= before_keep_alive()) &&
-         now >= keep_alive_at_;
+  return (contested() || silent || idle_by(now) >= before_keep_alive()) && now >= keep_alive_at_;
 }
 
 void Liveness::on_keep_alive_sent(Time now, Duration least) {
@@ -232,7 +232,7 @@ Status Liveness::check(Time now) {
 
 Time Liveness::deadline() const {
   if (news_of_end()) return counted_until_;
-  if (!expecting_) return kNever;
+  if (!expecting_) return refresh_at();
   const bool outage = outage_ != nullptr && outage_->present();
   // In an outage the silence does not grow, so a silence that is almost reached would always be due soon.
   const auto at_idle = [&](Duration idle) {

@@ -1,7 +1,8 @@
 // Decides whether a peer that owes an acknowledgement is still alive, and when to send it a keep-alive
-// (docs/protocol.md 2.5). A peer that owes nothing is not watched. Two tables contain the rules. `kVerdicts`
-// says how long each suspicion must last before the session ends, and with which status. `kRefutations` says
-// which suspicions each kind of evidence ends.
+// (docs/protocol.md 2.5). A peer that owes nothing is not watched. But it gets a keep-alive from time to
+// time, so that firewalls and address translators between the two nodes do not forget the session. Two tables
+// contain the rules. `kVerdicts` says how long each suspicion must last before the session ends, and with
+// which status. `kRefutations` says which suspicions each kind of evidence ends.
 //
 // This side sends keep-alives to a silent peer. If the peer stays silent, or if an ICMP error says that its
 // port is unreachable, this side also asks the peer's kernel. The kernel knows whether the process exists,
@@ -156,10 +157,15 @@ class Liveness {
   /// Says which kernels this side asks. If it has a key, it asks only the kernels of met peers: a silent
   /// unmet peer most probably has another key, and an open port must not keep its session alive.
   enum class Probes : std::uint8_t { none, of_met, of_all };
-  /// `outage` must outlive the object. If it is null, silence always counts.
+  /// `outage` must outlive the object. If it is null, silence always counts. `refresh_interval`: the time
+  /// after which a peer that owes nothing gets a keep-alive; 0 means never.
   explicit Liveness(Duration peer_timeout, Duration stuck_timeout = Duration{0}, Probes probes = Probes::none,
-                    const Outage* outage = nullptr)
-      : peer_timeout_(peer_timeout), stuck_timeout_(stuck_timeout), probes_(probes), outage_(outage) {}
+                    const Outage* outage = nullptr, Duration refresh_interval = Duration{0})
+      : peer_timeout_(peer_timeout),
+        stuck_timeout_(stuck_timeout),
+        refresh_interval_(refresh_interval),
+        probes_(probes),
+        outage_(outage) {}
 
   /// Called for each frame of our session with a valid sequence or acknowledgement. `by_ethertype`: the frame
   /// arrived over an EtherType path.
@@ -252,12 +258,18 @@ class Liveness {
   /// to the peer, at least `ask_after` after the last keep-alive.
   void contest(Time now, Duration ask_after);
   Duration keep_alive_interval(Time now) const;
+  /// Returns when a peer that owes nothing gets the next keep-alive.
+  Time refresh_at() const {
+    const bool refreshes = met_ && refresh_interval_ != Duration{0};
+    return refreshes ? std::max(heard_at_, keep_alive_sent_) + refresh_interval_ : kNever;
+  }
   bool may_probe() const { return probes_ == Probes::of_all || (probes_ == Probes::of_met && met_); }
   bool wants_probe(Time now) const;
   bool news_of_end() const { return news_reported_ && reported_silence_ < kWorthALine; }
 
   const Duration peer_timeout_;
   const Duration stuck_timeout_;
+  const Duration refresh_interval_;
   Probes probes_;
   const Outage* const outage_;
   bool expecting_ = false;

@@ -1,7 +1,6 @@
 #include "reliability/outgoing_ack.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace cluster::reliability {
 
@@ -20,19 +19,6 @@ void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, 
   due_ = std::min(due_, now + wait);
 }
 
-void AckScheduler::on_ack_sent(Time now, bool bare) {
-  if (awaited_) {
-    replies_soon_ = !bare && now <= due_;
-    if (bare) reply_grace_until_ = now + kReplyGrace;
-  } else if (!bare && now <= reply_grace_until_) {
-    replies_soon_ = true;
-  }
-  awaited_ = false;
-  due_ = kNever;
-  last_sent_at_ = now;
-  frames_ = 0;
-}
-
 OutgoingAck::OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals)
     : any_(acks.any_frame()),
       gap_(arrivals.has_gap()),
@@ -44,11 +30,7 @@ OutgoingAck::OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow
   if (gap_ || arrivals.spurious() != 0) arrivals.fill_ranges(block_.emplace());
 }
 
-void OutgoingAck::set_departure(Time now) {
-  const auto age = static_cast<std::uint64_t>(std::max(now - largest_acked_at_, Duration::zero()).count());
-  constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
-  delay_ = static_cast<std::uint16_t>(std::min(age / wire::kAckDelayUnit, limit));
-}
+void OutgoingAck::set_departure(Time now) { delay_ = ack_delay_field(now, largest_acked_at_); }
 
 OutgoingAck::Fit OutgoingAck::fit(std::size_t free_bytes, bool bare) const {
   if (!any_) return {AckIncluded::none, 0};

@@ -1,8 +1,10 @@
 // What this side acknowledges, and when the acknowledgements leave.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 #include "base/sequence.h"
@@ -36,7 +38,18 @@ class AckScheduler {
   bool due(Time now) const { return now >= due_; }
   Time deadline() const { return due_; }
   /// Called when a frame with a full acknowledgement has left. `bare`: the frame contained no data.
-  void on_ack_sent(Time now, bool bare);
+  void on_ack_sent(Time now, bool bare) {
+    if (awaited_) {
+      replies_soon_ = !bare && now <= due_;
+      if (bare) reply_grace_until_ = now + kReplyGrace;
+    } else if (!bare && now <= reply_grace_until_) {
+      replies_soon_ = true;
+    }
+    awaited_ = false;
+    due_ = kNever;
+    last_sent_at_ = now;
+    frames_ = 0;
+  }
 
   std::uint32_t spurious_reported() const { return spurious_reported_; }
   void set_spurious_reported(std::uint32_t count) { spurious_reported_ = count; }
@@ -107,6 +120,13 @@ class AnswerDelay {
   /// If data leaves before this time, it could have carried the answers that left alone.
   Time followed_by_ = kNever;
 };
+
+/// Returns the field `ack_delay` of a frame that leaves at `now`, for a frame that arrived at `arrived`.
+inline std::uint16_t ack_delay_field(Time now, Time arrived) {
+  const auto age = static_cast<std::uint64_t>(std::max(now - arrived, Duration::zero()).count());
+  constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
+  return static_cast<std::uint16_t>(std::min(age / wire::kAckDelayUnit, limit));
+}
 
 /// How much of the acknowledgement a frame carries.
 enum class AckIncluded : std::uint8_t { none, header, block };

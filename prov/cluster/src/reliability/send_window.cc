@@ -16,17 +16,6 @@ SendWindow::SendWindow(std::size_t capacity, Sequence first)
       outstanding_(capacity),
       next_(first) {}
 
-void SendWindow::push(std::unique_ptr<FrameBody>&& body) {
-  assert(has_space(1));
-  reserve_frame();
-  SentFrame& frame = at(end_);
-  frame.body = std::move(body);
-  frame.sendings = 0;
-  frame.state = SentFrame::State::queued;
-  frame.run = 0;
-  ++end_;
-}
-
 void SendWindow::push_run(const FrameRun& run) {
   const std::size_t count = run.frames();
   assert(has_space(count) && run.first == end_);
@@ -118,19 +107,12 @@ bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   return true;
 }
 
-void SendWindow::remove(Sequence s, SentFrame& frame) {
-  outstanding_.erase(s);
-  --outstanding_count_;
-  if (!frame.body->tokens.empty()) --with_tokens_;
-  frame.state = SentFrame::State::acknowledged;
-}
-
 /// Marks frame `s` as acknowledged, together with the next frames that form one stretch with it
 /// (AckedStretch). All frames from `s` to `end` must be outstanding.
 AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   SentFrame& first = at(s);
   const bool once = first.state == SentFrame::State::in_flight && first.sendings == 1;
-  AckedStretch stretch{{s, first.transmission, first.sent_at, once}, first.path, false, {}, 0};
+  AckedStretch stretch{{s, first.transmission, first.sent_at, once}, first.path};
   first.state = SentFrame::State::acknowledged;
   Sequence next = s + 1;
   for (TransmissionNumber wanted = first.transmission + 1; once && next != end; ++next, ++wanted) {
@@ -149,12 +131,13 @@ AckedStretch SendWindow::remove_stretch(Sequence s, Sequence end) {
   FrameRun& run = run_at(first.run);
   run.outstanding -= count;
   stretch.ordered = run.ordered;
+  stretch.part = run.part;
   stretch.run_end = run.end();
   if (run.outstanding == 0) stretch.token = run.token;
   return stretch;
 }
 
-void SendWindow::drop_outdated_losses() {
+void SendWindow::find_lost() {
   while (!lost_.empty()) {
     const Sequence s = lost_.front();
     if (is_outstanding(s) && at(s).state == SentFrame::State::lost) return;

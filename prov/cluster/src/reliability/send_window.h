@@ -71,7 +71,8 @@ struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;
   bool ordered = false;
-  Sequence run_end;          ///< the sequence behind the last frame of the run
+  std::size_t part = 0;      ///< FrameRun::part
+  Sequence run_end{};        ///< the sequence behind the last frame of the run
   carrier::Token token = 0;  ///< the token of the run if the whole run is now acknowledged, else 0
 };
 
@@ -91,7 +92,16 @@ class SendWindow {
 
   /// Queues a frame behind all others. There must be space. If there is no memory, throws and leaves the body
   /// with the caller.
-  void push(std::unique_ptr<FrameBody>&& body);
+  void push(std::unique_ptr<FrameBody>&& body) {
+    assert(has_space(1));
+    reserve_frame();
+    SentFrame& frame = at(end_);
+    frame.body = std::move(body);
+    frame.sendings = 0;
+    frame.state = SentFrame::State::queued;
+    frame.run = 0;
+    ++end_;
+  }
   /// Allocates memory for one more frame, so that the next push() does not throw.
   void reserve_frame() {
     if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
@@ -129,6 +139,19 @@ class SendWindow {
   /// Notes that the link has taken the next `count` new frames, with transmission numbers from `transmission`
   /// on.
   void on_new_sent(std::size_t count, TransmissionNumber transmission, Time now, std::uint8_t path);
+  /// The same for one frame that has a body.
+  void on_lone_sent(TransmissionNumber transmission, Time now, std::uint8_t path) {
+    SentFrame& frame = at(next_);
+    frame.sent_at = now;
+    frame.transmission = transmission;
+    frame.sendings = 1;
+    frame.state = SentFrame::State::in_flight;
+    frame.path = path;
+    if (!frame.body->tokens.empty()) ++with_tokens_;
+    outstanding_.insert(next_);
+    ++outstanding_count_;
+    ++next_;
+  }
   void mark_lost(Sequence s);
   /// Removes and returns the front of the lost queue, which must not be empty.
   Sequence pop_lost();
@@ -142,6 +165,13 @@ class SendWindow {
   /// one step for each range, each frame with a body, each stretch, and each 64 frames of a range.
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
+    if (acknowledges_oldest(ack, ranges)) {  // nearly always, if frames leave one by one
+      SentFrame& frame = at(first_);
+      remove(first_, frame);
+      on_acked(first_, frame);
+      first_ = ack;
+      return drop_outdated_losses();
+    }
     if (ack.after(first())) {
       acknowledge_range(first(), ack, on_acked, on_run_acked);
       first_ = ack;
@@ -154,6 +184,10 @@ class SendWindow {
   }
 
  private:
+  /// Returns true if this is only the news that the first frame has arrived, which has a body.
+  bool acknowledges_oldest(Sequence ack, const wire::Ack* ranges) const {
+    return ranges == nullptr && ack == first_ + 1 && outstanding_.contains(first_) && at(first_).run == 0;
+  }
   void widen();
   std::uint16_t free_run();
   FrameRun& run_at(std::uint16_t number) { return runs_[number - 1u]; }
@@ -173,9 +207,18 @@ class SendWindow {
       }
     }
   }
-  void remove(Sequence s, SentFrame& frame);
+  void remove(Sequence s, SentFrame& frame) {
+    outstanding_.erase(s);
+    --outstanding_count_;
+    if (!frame.body->tokens.empty()) --with_tokens_;
+    frame.state = SentFrame::State::acknowledged;
+  }
   AckedStretch remove_stretch(Sequence s, Sequence end);
-  void drop_outdated_losses();
+  void drop_outdated_losses() {
+    if (!lost_.empty()) [[unlikely]]
+      find_lost();
+  }
+  void find_lost();
 
   static constexpr std::size_t kInitialFrames = 16;
   static constexpr std::int32_t kStaleAckMax = 65536;

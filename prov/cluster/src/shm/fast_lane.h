@@ -170,7 +170,7 @@ class FastLane : protocol::MessengerParts {
               .data = header.data,
               .buffer = buffer,
               .length = header.length,
-              .source = context.bindings.want_source ? context.handles.handle_of(channel)
+              .source = context.bindings.want_source ? context.handles.source_of(channel)
                                                      : protocol::kAddrNotAvail};
     };
     if (direct) [[likely]] {

@@ -77,6 +77,7 @@ bool AddressTable::remove(Handle handle) {
     return true;
   }
   free_.push(handle);
+  user_ids_.erase(handle);
   Entry& entry = entries_[handle];
   std::uint32_t* number = &bucket(entry.address);
   while (*number != handle) number = &entries_[*number].next;
@@ -101,6 +102,23 @@ std::optional<AddressTable::Handle> AddressTable::find(const SocketAddress& addr
   const std::uint32_t found = find_entry(address);
   if (found == kNone) return std::nullopt;
   return found;
+}
+
+bool AddressTable::set_user_id(Handle handle, std::uint64_t id) {
+  const std::lock_guard guard(mutex_);
+  if (handle >= entries_.size() || entries_[handle].address.empty()) return false;
+  user_ids_[handle] = id;
+  generation_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+AddressTable::Sender AddressTable::find_sender(const SocketAddress& address, std::uint64_t none) const {
+  const std::lock_guard guard(mutex_);
+  const std::uint32_t found = find_entry(address);
+  if (found == kNone) return {none, none};
+  const auto id = user_ids_.find(found);
+  if (id != user_ids_.end()) return {found, id->second};
+  return {found, user_ids_required_ ? none : found};
 }
 
 }  // namespace cluster::transport

@@ -29,6 +29,11 @@ class AddressTable {
 
   /// Reserves memory for `further` more addresses, which the caller is about to insert.
   void expect(std::size_t further);
+  /// Declares that messages from an address without a user identifier have no source (FI_AV_USER_ID for the
+  /// whole address vector). Without this call, their source is the handle.
+  void require_user_ids() { user_ids_required_ = true; }
+  /// Sets the source of messages from this address. Returns false if no address has this handle.
+  bool set_user_id(Handle handle, std::uint64_t id);
   /// Inserts an address and returns its handle. If the address is already in the table, returns the handle
   /// that it has. The handle stays valid until it has been removed as often as its address was inserted.
   Handle insert(const SocketAddress& address);
@@ -40,7 +45,15 @@ class AddressTable {
   Handle handles_end() const;
   /// Returns the handle of an address, or nothing if the address is not in the table.
   std::optional<Handle> find(const SocketAddress& address) const;
-  /// Returns the generation number. It changes whenever an address gains or loses its handle.
+  /// What messages from an address have: the handle of the sender, and the source that completions report.
+  struct Sender {
+    Handle handle;
+    std::uint64_t source;
+  };
+  /// Returns the sender with this address. Both of its numbers are `none` if the address is not in the table.
+  Sender find_sender(const SocketAddress& address, std::uint64_t none) const;
+  /// Returns the generation number. It changes whenever an address gains or loses its handle, or
+  /// gets a user identifier.
   std::uint64_t generation() const { return generation_.load(std::memory_order_acquire); }
 
  private:
@@ -61,6 +74,8 @@ class AddressTable {
   /// The index of the first entry in each bucket, or kNone. The number of buckets is a power of two.
   std::vector<std::uint32_t> buckets_;
   std::unordered_map<Handle, std::uint32_t> further_uses_;
+  std::unordered_map<Handle, std::uint64_t> user_ids_;
+  bool user_ids_required_ = false;
   /// Handles of free entries; the lowest is on top.
   std::priority_queue<Handle, std::vector<Handle>, std::greater<>> free_;
   std::atomic<std::uint64_t> generation_{0};

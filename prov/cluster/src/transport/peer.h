@@ -57,7 +57,8 @@ struct Peer {
   std::string reach_reason;  ///< why a transport reaches the peer, or why none does
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
-    /// The generation of the address table when `value` was looked up.
+    std::uint64_t source = protocol::kAddrNotAvail;  ///< what completions report as source of its messages
+    /// The generation of the address table when these were looked up.
     std::uint64_t generation = ~std::uint64_t{0};
   } handle;
   /// When this endpoint found that a receive waits for this peer alone, and that the peer has no carrier.

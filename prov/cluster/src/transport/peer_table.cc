@@ -57,12 +57,10 @@ Peer* PeerTable::look_up(std::uint64_t handle) {
   return by_handle_[handle] = &find_or_add(address);
 }
 
-std::uint64_t PeerTable::handle_of(const protocol::Channel& channel) {
-  Peer& peer = peer_of(channel);
-  if (peer.handle.generation != addresses_->generation()) {
-    peer.handle = {addresses_->find(peer.name()).value_or(protocol::kAddrNotAvail), addresses_->generation()};
-  }
-  return peer.handle.value;
+void PeerTable::renew_handle(Peer& peer) const {
+  const std::uint64_t generation = addresses_->generation();
+  const AddressTable::Sender sender = addresses_->find_sender(peer.name(), protocol::kAddrNotAvail);
+  peer.handle = {sender.handle, sender.source, generation};
 }
 
 bool PeerTable::is_member(const protocol::Channel& channel) {

@@ -68,7 +68,10 @@ class PeerTable final : public protocol::AddressHandles {
     const bool known = generation_ == addresses_->generation() && handle < by_handle_.size();
     return known ? by_handle_[handle] : nullptr;
   }
-  std::uint64_t handle_of(const protocol::Channel& channel) override;
+  std::uint64_t handle_of(const protocol::Channel& channel) override { return current_handle(channel).value; }
+  std::uint64_t source_of(const protocol::Channel& channel) override {
+    return current_handle(channel).source;
+  }
   /// Returns true if the peer is in the address vector, or if a transport vouches for it.
   bool is_member(const protocol::Channel& channel) override;
   void lose(const protocol::Channel& channel) override { mark_failed(peer_of(channel), Status::no_memory); }
@@ -101,6 +104,13 @@ class PeerTable final : public protocol::AddressHandles {
 
  private:
   Peer* look_up(std::uint64_t handle);
+  const Peer::Handle& current_handle(const protocol::Channel& channel) {
+    Peer& peer = peer_of(channel);
+    if (peer.handle.generation != addresses_->generation()) [[unlikely]]
+      renew_handle(peer);
+    return peer.handle;
+  }
+  void renew_handle(Peer& peer) const;
 
   const AddressTable* addresses_ = nullptr;
   std::span<Transport* const> transports_;

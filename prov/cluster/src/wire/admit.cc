@@ -165,6 +165,9 @@ std::size_t read_lone_message(ConstBytes rest, EagerHeader& message) {
   return rest.size() - message.size() == message.length ? message.size() : 0;
 }
 
+std::uint32_t low_half(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
+std::uint32_t high_half(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
+
 }  // namespace
 
 std::uint32_t session_of_lone(ConstBytes datagram) {
@@ -178,22 +181,25 @@ std::uint32_t session_of_lone(ConstBytes datagram) {
 }
 
 bool admit_lone(ConstBytes datagram, LoneFrame& out) {
-  FrameHeader header;
   if (session_of_lone(datagram) == 0) return false;
-  std::memcpy(&header, datagram.data(), sizeof header);
-  if (header.length != datagram.size()) return false;
-  const ConstBytes rest = datagram.subspan(sizeof header);
+  std::array<Le64, 4> words;
+  static_assert(sizeof words == sizeof(FrameHeader));
+  std::memcpy(words.data(), datagram.data(), sizeof words);
+  const std::uint64_t first = words[0], second = words[1], third = words[2], fourth = words[3];
+  if (static_cast<std::uint16_t>(first >> 32) != datagram.size()) return false;
+  const ConstBytes rest = datagram.subspan(sizeof words);
   const std::size_t head = read_lone_message(rest, out.message);
-  if (head == 0 || frame_checksum({&datagram, 1}) != header.checksum) return false;
-  out.session = header.session;
-  out.sequence = {header.sequence};
-  out.transmission = {header.transmission};
-  out.ack = {header.ack};
-  out.largest_acked = {header.largest_acked};
-  const std::uint16_t delay = header.ack_delay;
-  out.ack_delay_ns.reset();
-  if (delay != std::numeric_limits<std::uint16_t>::max()) out.ack_delay_ns = delay * kAckDelayUnit;
-  out.ack_now = (header.flags & kAckNow) != 0;
+  if (head == 0) return false;
+  words[1] = second & ~std::uint64_t{0xffffffff};  // the checksum itself counts as zero
+  const std::uint32_t crc = crc32c(crc32c(0, as_bytes(words.data(), sizeof words)), rest);
+  if (crc != static_cast<std::uint32_t>(second)) return false;
+  out.session = high_half(second);
+  out.sequence = {low_half(third)};
+  out.transmission = {high_half(third)};
+  out.ack = {low_half(fourth)};
+  out.largest_acked = {high_half(fourth)};
+  out.ack_delay = static_cast<std::uint16_t>(first >> 48);
+  out.ack_now = (first >> 24 & kAckNow) != 0;
   out.payload = rest.data() + head;
   return true;
 }

@@ -5,7 +5,6 @@
 
 #include <cstddef>
 #include <limits>
-#include <optional>
 
 #include "base/bytes.h"
 #include "base/sequence.h"
@@ -69,16 +68,14 @@ std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
 
 /// A frame of a flow that carries one whole eager message and an acknowledgement without ranges, and nothing
 /// else. Most frames of short messages are such frames (reliability/frame_lane.h).
-struct LoneFrame {
-  std::uint32_t session = 0;
-  Sequence sequence;
-  TransmissionNumber transmission;
-  Sequence ack;
-  TransmissionNumber largest_acked;
-  std::optional<std::uint64_t> ack_delay_ns;  ///< nothing if the delay is too long for its field
+struct LoneFrame : LoneNumbers {
   bool ack_now = false;
   EagerHeader message;
   const std::byte* payload = nullptr;  ///< message.length bytes
+
+  /// Returns true if the delay of the acknowledgement is short enough for its field.
+  bool knows_ack_delay() const { return ack_delay != std::numeric_limits<std::uint16_t>::max(); }
+  std::uint64_t ack_delay_ns() const { return ack_delay * kAckDelayUnit; }
 };
 
 /// Returns the session that a lone frame names, or 0 if the bytes do not begin like a lone frame. Nothing is

@@ -45,17 +45,16 @@ std::uint32_t by_tables(std::uint32_t crc, const std::byte* at, std::size_t size
   return crc;
 }
 
-fast::UpdateFunction fastest() {
+std::uint32_t find_fastest(std::uint32_t crc, const std::byte* at, std::size_t size) {
   const std::span<const fast::Implementation> implementations = fast::implementations();
-  return implementations.empty() ? by_tables : implementations.front().update;
+  const fast::UpdateFunction fastest = implementations.empty() ? by_tables : implementations.front().update;
+  fast::update.store(fastest, std::memory_order_relaxed);
+  return fastest(crc, at, size);
 }
 
 }  // namespace
 
-std::uint32_t crc32c(std::uint32_t crc, ConstBytes data) {
-  static const fast::UpdateFunction way = fastest();
-  return ~way(~crc, data.data(), data.size());
-}
+constinit std::atomic<fast::UpdateFunction> fast::update{find_fastest};
 
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data) {
   return ~by_tables(~crc, data.data(), data.size());

@@ -17,6 +17,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,10 +26,6 @@
 #include "base/bytes.h"
 
 namespace cluster::wire {
-
-/// Continues the checksum `crc` over `data`. The first call gets 0. crc32c(crc32c(0, a), b) is the checksum
-/// of `a` followed by `b`.
-std::uint32_t crc32c(std::uint32_t crc, ConstBytes data);
 
 /// Computes the same checksum with tables only. It is the fallback of crc32c() on a processor without a
 /// faster implementation.
@@ -78,5 +75,15 @@ struct Implementation {
 /// is empty, the processor can only use tables.
 std::span<const Implementation> implementations();
 
+/// The function that crc32c() uses. The first call of it finds the fastest one, which then takes its place.
+extern std::atomic<UpdateFunction> update;
+
 }  // namespace fast
+
+/// Continues the checksum `crc` over `data`. The first call gets 0. crc32c(crc32c(0, a), b) is the checksum
+/// of `a` followed by `b`.
+inline std::uint32_t crc32c(std::uint32_t crc, ConstBytes data) {
+  return ~fast::update.load(std::memory_order_relaxed)(~crc, data.data(), data.size());
+}
+
 }  // namespace cluster::wire

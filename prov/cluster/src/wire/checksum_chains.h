@@ -38,7 +38,14 @@ class Chains {
       at += 3 * 8 * words;
       size -= 3 * 8 * words;
     }
+    for (; size >= 32; size -= 32, at += 32) {
+      crc = Instructions::step(crc, load<std::uint64_t>(at));
+      crc = Instructions::step(crc, load<std::uint64_t>(at + 8));
+      crc = Instructions::step(crc, load<std::uint64_t>(at + 16));
+      crc = Instructions::step(crc, load<std::uint64_t>(at + 24));
+    }
     for (; size >= 8; size -= 8, at += 8) crc = Instructions::step(crc, load<std::uint64_t>(at));
+    if (size == 0) return static_cast<std::uint32_t>(crc);
     std::uint32_t narrow = static_cast<std::uint32_t>(crc);
     if ((size & 4) != 0) narrow = Instructions::step(narrow, load<std::uint32_t>(at));
     at += size & 4;

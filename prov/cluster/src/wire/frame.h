@@ -33,6 +33,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/sequence.h"
 #include "wire/endian.h"
 
 namespace cluster::wire {
@@ -169,5 +170,19 @@ void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
 void encode_kind(FrameHeader& header, std::size_t frame_length);
 void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces,
                      Integrity integrity = Integrity::checksum);
+
+/// The numbers of a frame that carries one message and an acknowledgement, and has no blocks.
+struct LoneNumbers {
+  std::uint16_t ack_delay = 0;
+  std::uint32_t session = 0;
+  Sequence sequence;
+  TransmissionNumber transmission;
+  Sequence ack;
+  TransmissionNumber largest_acked;
+};
+
+/// Writes the whole header of a frame of a flow at `start`. The frame has `length` bytes, which lie there
+/// without a gap, and these flags.
+void encode_lone(const LoneNumbers& numbers, std::uint8_t flags, std::byte* start, std::size_t length);
 
 }  // namespace cluster::wire

@@ -15,6 +15,7 @@ class Profile:
         self.events = []
         self.inclusive = {}  # function -> costs of it and of what it calls
         self.own = {}  # function -> costs of its own instructions
+        self.calls = {}  # function -> how often it was called
         self.by_file = {}  # source file -> costs of the instructions that come from it, inlined ones too
         self._names = {}
         self._read(lines)
@@ -28,7 +29,7 @@ class Profile:
         return self._names.get((space, number), "")
 
     def _read(self, lines):
-        file, function, own_file, calls = "", "", "", False
+        file, function, own_file, called, calls = "", "", "", "", False
         for line in lines:
             line = line.rstrip("\n")
             if line.startswith("events:"):
@@ -42,8 +43,11 @@ class Profile:
                     file = name
                 elif kind == "fn":
                     function, file = name, own_file
+                elif kind == "cfn":
+                    called = name
             elif line.startswith("calls="):
                 calls = True
+                self.calls[called] = self.calls.get(called, 0) + int(line[len("calls="):].split()[0])
             elif line[:1].isdigit() or line[:1] in ("+", "-", "*"):
                 cost = {event: int(count) for event, count in zip(self.events, line.split()[1:])}
                 self._add(self.inclusive, function, cost)

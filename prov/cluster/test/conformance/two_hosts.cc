@@ -117,6 +117,12 @@ bool TwoHosts::set(int host, const std::string& what) const {
   return done;
 }
 
+bool TwoHosts::fill_queue(int host) const {
+  bool done = false;
+  on(host, [&] { done = shell("tc qdisc replace dev " + device(host) + " root bfifo limit 1"); });
+  return done;
+}
+
 bool TwoHosts::await_neighbour(int host, const std::string& hardware_address) const {
   bool known = false;
   on(host, [&] {

@@ -48,7 +48,8 @@ TEST_F(AvTest, InsertAcceptsFiMoreAndNullHandlesButNoUnknownFlags) {
   const sockaddr_in address = raw(host(1, 9));
   EXPECT_EQ(fi_av_insert(av, &address, 1, nullptr, FI_MORE, nullptr), 1);
   EXPECT_EQ(fi_av_insert(av, &address, 1, nullptr, FI_SYNC_ERR, nullptr), -FI_EINVAL);
-  EXPECT_EQ(fi_av_insert(av, &address, 1, nullptr, FI_AV_USER_ID, nullptr), -FI_EBADFLAGS);
+  EXPECT_EQ(fi_av_insert(av, &address, 1, nullptr, FI_AV_USER_ID, nullptr), -FI_EINVAL);
+  EXPECT_EQ(fi_av_insert(av, &address, 1, nullptr, FI_EVENT, nullptr), -FI_EBADFLAGS);
   EXPECT_EQ(fi_av_insert(av, nullptr, 1, nullptr, 0, nullptr), -FI_EINVAL);
 }
 

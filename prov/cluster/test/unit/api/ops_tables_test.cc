@@ -48,7 +48,7 @@ TEST_F(OpsTablesTest, AreFullInEveryObject) {
   EXPECT_EQ(fi_close(&eq->fid), 0);
   fid_av* av = open_av();
   expect_full(av->fid.ops, "av fid");
-  expect_full(av->ops, "av");
+  expect_full(av->ops, "av", 88);  // with what libfabric 1.20 appended
   EXPECT_EQ(fi_close(&av->fid), 0);
   fid_cntr* cntr = open_cntr();
   expect_full(cntr->fid.ops, "cntr fid");

@@ -114,6 +114,22 @@ TEST_F(FrameLaneOfEngines, ALookSettlesIt) {
   EXPECT_NE(a.engine.next_deadline(), kNever);
 }
 
+TEST_F(FrameLaneOfEngines, ManyUsesSettleThoughNoLookIsInVain) {
+  int unsettled = 0;
+  for (int i = 0; i < 200; ++i) {
+    a.receive();
+    b.receive();
+    if (!send_short(a)) a.send();
+    look(b);
+    if (!send_short(b)) b.send();
+    look(a);
+    unsettled = a.engine.next_deadline() <= Time{} ? unsettled + 1 : 0;
+    ASSERT_LE(unsettled, 32) << "each message that comes is answered";
+  }
+  EXPECT_GT(a.counters().fast_sent, 150u);
+  EXPECT_GT(a.counters().fast_received, 150u);
+}
+
 TEST_F(FrameLaneOfEngines, ALostMessageIsRetransmitted) {
   b.receive();
   network.conditions.blackout = true;

@@ -107,6 +107,54 @@ TEST(FrameHeaders, ReadsBackWhatItWroteWithoutPadding) {
   }
 }
 
+bool same(const link::InFrame& one, const link::InFrame& other) {
+  return one.bytes.data() == other.bytes.data() && one.bytes.size() == other.bytes.size() &&
+         one.from.to == other.from.to && one.from.same_mac(other.from) &&
+         one.from.mac_known == other.from.mac_known && one.from.ethertype == other.from.ethertype;
+}
+
+/// Of every frame that LastHeaders accepts, read_headers() says the same.
+TEST(FrameHeaders, TheLastHeadersReadTheNextFrame) {
+  for (const Ends& ends : {ends_v4(), ends_v6()}) {
+    for (const Framing framing : {Framing::udp, Framing::own}) {
+      std::vector<std::byte> first = frame_with(ends, 50, framing);
+      link::InFrame in;
+      ASSERT_TRUE(read_headers(first, 7, in));
+      LastHeaders last;
+      link::InFrame by_last;
+      EXPECT_FALSE(last.read(first, by_last));
+      last.remember(first, in);
+      std::vector<std::byte> next = frame_with(ends, 400, framing);
+      ASSERT_TRUE(read_headers(next, 7, in));
+      ASSERT_TRUE(last.read(next, by_last));
+      EXPECT_TRUE(same(by_last, in));
+      std::size_t accepted = 0;
+      for (std::size_t bit = 0; bit < 8 * headers_size(ends.to.to.family()); ++bit) {
+        std::vector<std::byte> damaged = next;
+        damaged[bit / 8] ^= std::byte{1} << bit % 8;
+        if (!last.read(damaged, by_last)) continue;
+        ++accepted;
+        ASSERT_TRUE(read_headers(damaged, 7, in)) << bit;
+        EXPECT_TRUE(same(by_last, in)) << bit;
+      }
+      EXPECT_LT(accepted, 130u) << "lengths, identification, checksums and the receiver's hardware address";
+      last.forget();
+      EXPECT_FALSE(last.read(next, by_last));
+    }
+  }
+}
+
+TEST(FrameHeaders, TheLastHeadersRefuseWhatIsCutOff) {
+  const Ends ends = ends_v4();
+  std::vector<std::byte> frame = frame_with(ends, 50, Framing::own);
+  link::InFrame in;
+  ASSERT_TRUE(read_headers(frame, 7, in));
+  LastHeaders last;
+  last.remember(frame, in);
+  for (std::size_t size = 0; size < frame.size(); ++size)
+    EXPECT_FALSE(last.read(Bytes(frame).first(size), in)) << size;
+}
+
 TEST(FrameHeaders, TheShortcutIsTheSamePacketUnderAnotherType) {
   for (const Ends& ends : {ends_v4(), ends_v6()}) {
     std::vector<std::byte> frame = frame_with(ends, 3, Framing::own);

@@ -4,6 +4,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <thread>
+
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
 
@@ -117,6 +119,48 @@ TEST_F(PacketLinkRings, FamiliesDoNotDisturbEachOther) {
   const std::unique_ptr<Endpoint> v4 = open(1);
   const std::unique_ptr<Endpoint> v6 = open(1, Family::v6);
   EXPECT_EQ(v4->refusal + v6->refusal, "");
+}
+
+std::uint64_t overflows = 0;
+bool table_is_full = false;
+
+std::uint64_t counted_overflows(Family) { return overflows += table_is_full ? 1 : 0; }
+
+TEST_F(PacketLinkRings, FramesGoToAllHostsIfTheTableIsFullButNotIfTheQueueIs) {
+  const PacketSettings settings{.neighbour_overflows = counted_overflows};
+  const std::unique_ptr<Endpoint> one = open_on(0, settings);
+  const std::unique_ptr<Endpoint> other = open_on(1, settings);
+  ASSERT_EQ(one->refusal + other->refusal, "");
+  const link::Path path{other->station.name(), {}, false};
+  one->station.send(path, {test::numbered(0, 64)});  // the kernel knows the hardware address now
+  ASSERT_EQ(other->station.receive(1).size(), 1u);
+
+  ASSERT_TRUE(hosts_->fill_queue(0));
+  std::vector<test::Numbered> arrived;
+  const auto send_again = [&](std::uint32_t number) {
+    one->station.send_once(path, {test::numbered(number, 64)});
+    std::this_thread::sleep_for(NeighbourTable::kAskAgain);
+    arrived = other->station.poll();
+    return !arrived.empty();
+  };
+  table_is_full = false;
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(send_again(1)) << "the queue is full, not the table";
+  table_is_full = true;
+  ASSERT_TRUE(test::eventually([&] { return send_again(2); }));
+  EXPECT_EQ(arrived[0].number, 2u);
+  EXPECT_FALSE(arrived[0].from.mac_known) << "it went to all hosts, and so into no ring";
+
+  link::Path doubtful{other->station.name(), hosts_->interface(1).mac, false};
+  doubtful.doubts = 9;
+  one->station.send(doubtful, {test::numbered(3, 64)});
+  arrived = other->station.receive(1);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_TRUE(arrived[0].from.mac_known) << "it went to the last known hardware address";
+  doubtful.doubts = 16;
+  one->station.send(doubtful, {test::numbered(4, 64)});
+  arrived = other->station.receive(1);
+  ASSERT_EQ(arrived.size(), 1u);
+  EXPECT_FALSE(arrived[0].from.mac_known) << "the card may be another one";
 }
 
 TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSentLater) {

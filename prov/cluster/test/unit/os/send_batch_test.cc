@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <thread>
 #include <vector>
 
 #include "os/descriptor.h"
@@ -116,6 +117,45 @@ TEST_F(Submit, PiecesThatLieBackToBackAreOneForTheKernel) {
   std::array<std::byte, 400> came;
   EXPECT_EQ(recv(out_.number(), came.data(), came.size(), 0), 300);
   EXPECT_EQ(recv(out_.number(), came.data(), came.size(), 0), 100);
+}
+
+struct Lone : Submit {
+  std::size_t send(std::size_t size, std::size_t front = 0) {
+    const ConstBytes data(data_);
+    link::OutFrame frame;
+    frame.add(data.subspan(front, size));
+    return batch_.send_lone(nullptr, 0, data.first(front), frame, in_.number(), counters_);
+  }
+};
+
+TEST_F(Lone, HasItsHeadersInFront) {
+  EXPECT_EQ(send(100, 20), 1U);
+  EXPECT_EQ(send(100), 1U);
+  std::array<std::byte, 400> came;
+  EXPECT_EQ(recv(out_.number(), came.data(), came.size(), 0), 120);
+  EXPECT_EQ(recv(out_.number(), came.data(), came.size(), 0), 100);
+}
+
+TEST_F(Lone, IsDroppedIfItIsTooLong) {
+  EXPECT_EQ(send(data_.size()), 1U);
+  EXPECT_EQ(counters_.link_too_long, 1U);
+}
+
+TEST_F(Lone, IsLeftIfTheQueueIsFull) {
+  refusals = 1;
+  EXPECT_EQ(send(10), 0U);
+  EXPECT_TRUE(batch_.take_no_buffer());
+  EXPECT_EQ(send(10), 1U);
+}
+
+TEST_F(Lone, ThatWasAcceptedEndsARefusal) {
+  refusals = 1;
+  EXPECT_EQ(send(10), 0U);
+  EXPECT_EQ(send(10), 1U);
+  std::this_thread::sleep_for(std::chrono::milliseconds(11));
+  refusals = 1;
+  EXPECT_EQ(send(10), 0U) << "nothing was refused for so long";
+  EXPECT_EQ(counters_.link_unsendable, 0U);
 }
 
 TEST_F(Submit, StopsWhereThereIsNoSpace) {

@@ -28,9 +28,8 @@ class CapabilitiesTest : public ::testing::Test {
 TEST_F(CapabilitiesTest, WithoutHintsPrimaryCapabilitiesAreGranted) {
   describe(out.info, kRdmCapabilities, kOldest, nullptr, kOldest);
   EXPECT_EQ(out.info.caps, kPrimaryCaps | kDomainCaps);
-  EXPECT_EQ(out.tx.caps, (kCaps & kTransmitSide) & ~(FI_FENCE | FI_COLLECTIVE));
-  EXPECT_EQ(out.rx.caps,
-            (kCaps & kReceiveSide) & ~(FI_SOURCE | FI_SOURCE_ERR | FI_RMA_EVENT | FI_COLLECTIVE));
+  EXPECT_EQ(out.tx.caps, kPrimaryCaps & kTransmitSide);
+  EXPECT_EQ(out.rx.caps, kPrimaryCaps & kReceiveSide);
   EXPECT_EQ(out.domain.attributes.mr_mode, 0);
 }
 
@@ -72,12 +71,14 @@ constexpr std::uint64_t kReceiveOfAll = FI_MSG | FI_RMA | FI_TAGGED | FI_ATOMIC 
                                         FI_RMA_EVENT | FI_SOURCE_ERR;
 constexpr std::uint64_t kDomainOfAll = FI_REMOTE_COMM | FI_LOCAL_COMM | FI_SHARED_AV;
 constexpr std::uint64_t kAvUserId = 1ull << 41;
+constexpr std::uint64_t kReceiveOfNew =
+    api::kTaggedDirectedRecv | api::kTaggedMultiRecv | api::kExactDirectedRecv;
 constexpr std::uint64_t kPeer = 1ull << 43;
 constexpr CapabilityTable kTables[] = {
     {FI_VERSION(1, 17), kTransmitOfAll, kReceiveOfAll | FI_VARIABLE_MSG, kDomainOfAll},
     {FI_VERSION(1, 20), kTransmitOfAll, kReceiveOfAll | FI_VARIABLE_MSG, kDomainOfAll | kAvUserId},
     {FI_VERSION(1, 21), kTransmitOfAll, kReceiveOfAll, kDomainOfAll | kAvUserId},
-    {FI_VERSION(2, 0), kTransmitOfAll, kReceiveOfAll, kDomainOfAll | kAvUserId | kPeer},
+    {FI_VERSION(2, 0), kTransmitOfAll, kReceiveOfAll | kReceiveOfNew, kDomainOfAll | kAvUserId | kPeer},
 };
 constexpr std::uint64_t kTransmitFlagsOfAll = FI_COMMIT_COMPLETE | FI_COMPLETION | FI_DELIVERY_COMPLETE |
                                               FI_INJECT | FI_INJECT_COMPLETE | FI_MULTICAST |
@@ -85,20 +86,19 @@ constexpr std::uint64_t kTransmitFlagsOfAll = FI_COMMIT_COMPLETE | FI_COMPLETION
 constexpr std::uint64_t kReceiveFlagsOfAll = FI_COMPLETION | FI_MULTI_RECV;
 
 TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
-  constexpr std::uint64_t kNamed[] = {FI_MSG,       FI_TAGGED,     FI_RMA,           FI_ATOMIC,
-                                      FI_MULTICAST, FI_COLLECTIVE, FI_SOURCE,        FI_SOURCE_ERR,
-                                      FI_RMA_EVENT, FI_FENCE,      FI_DIRECTED_RECV, FI_SEND,
-                                      FI_RECV,      FI_MULTI_RECV, FI_READ,          FI_REMOTE_WRITE};
+  constexpr std::uint64_t kNamed[] = {FI_MSG,           FI_TAGGED, FI_RMA,        FI_ATOMIC,     FI_MULTICAST,
+                                      FI_COLLECTIVE,    FI_SOURCE, FI_SOURCE_ERR, FI_RMA_EVENT,  FI_FENCE,
+                                      FI_DIRECTED_RECV, FI_SEND,   FI_RECV,       FI_MULTI_RECV, FI_READ,
+                                      FI_REMOTE_WRITE,  kAvUserId, kReceiveOfNew};
   for (const CapabilityTable& table : kTables) {
     for (const Capabilities& offer : {kRdmCapabilities, kDgramCapabilities}) {
       EXPECT_EQ(offer.transmit_flags & ~kTransmitFlagsOfAll, 0u);
       EXPECT_EQ((offer.caps & kTransmitSide) & ~table.transmit, 0u);
-      EXPECT_EQ((offer.caps & kReceiveSide) & ~table.receive, 0u);
       for (unsigned chosen = 0; chosen < 1u << std::size(kNamed); ++chosen) {
         std::uint64_t asked = 0;
         for (std::size_t i = 0; i < std::size(kNamed); ++i) asked |= (chosen >> i & 1) != 0 ? kNamed[i] : 0;
-        if ((asked & ~offer.caps) != 0) continue;
         hints.info.caps = asked;
+        if (!hint_mismatch(hints.info, offer, {table.since, table.since, 4096}).empty()) continue;
         describe(out.info, offer, table.since, asked == 0 ? nullptr : &hints.info, table.since);
         ASSERT_EQ(out.info.caps & ~(table.transmit | table.receive | table.domain), 0u) << asked;
         ASSERT_EQ(out.tx.caps, out.info.caps & table.transmit) << asked;
@@ -111,15 +111,33 @@ TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
 }
 
 TEST_F(CapabilitiesTest, EachCapabilityThatLibfabricListsHasOneRow) {
-  EXPECT_EQ(kTransmitSide, kTables[0].transmit);
-  EXPECT_EQ(kReceiveSide, kTables[0].receive);
+  EXPECT_EQ(kTransmitSide, std::end(kTables)[-1].transmit);
+  EXPECT_EQ(kReceiveSide, std::end(kTables)[-1].receive);
   std::uint64_t seen = 0;
   for (const CapabilityRow& row : kCapabilityTable) {
     EXPECT_EQ(std::popcount(row.bit), 1);
     EXPECT_EQ(seen & row.bit, 0u);
-    EXPECT_EQ((kDomainCaps & row.bit) != 0, row.side == kNoSide);
+    EXPECT_EQ((kDomainSide & row.bit) != 0, row.side == kNoSide && row.grant != Grant::never) << row.name;
     seen |= row.bit;
   }
+}
+
+TEST_F(CapabilitiesTest, NewerCapabilitiesAreGrantedOnlyToCallersThatKnowThem) {
+  hints.info.caps = FI_TAGGED | kReceiveOfNew;
+  hints.domain.attributes.caps = kAvUserId;
+  for (const std::uint32_t version : {FI_VERSION(2, 0), FI_VERSION(2, 6)}) {
+    EXPECT_EQ(hint_mismatch(hints.info, kRdmCapabilities, {version, version, 4096}), "");
+    answer(version, version);
+    EXPECT_EQ(out.rx.caps, FI_TAGGED | FI_RECV | kReceiveOfNew);
+    EXPECT_EQ(out.info.caps & kAvUserId, kAvUserId);
+    EXPECT_EQ(out.domain.attributes.caps, kDomainCaps | kAvUserId);
+  }
+  for (const std::uint64_t bit : {api::kTaggedDirectedRecv, api::kTaggedMultiRecv, api::kExactDirectedRecv}) {
+    hints.info.caps = FI_TAGGED | bit;
+    EXPECT_NE(hint_mismatch(hints.info, kRdmCapabilities, {FI_VERSION(1, 22), kOldest, 4096}), "") << bit;
+  }
+  hints.info.caps = FI_TAGGED;
+  EXPECT_NE(hint_mismatch(hints.info, kRdmCapabilities, {FI_VERSION(1, 19), kOldest, 4096}), "");
 }
 
 TEST_F(CapabilitiesTest, FreeOrdersAreAlwaysGrantedOthersOnRequest) {

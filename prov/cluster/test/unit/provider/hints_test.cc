@@ -52,15 +52,25 @@ TEST_F(Hints, OpenMpisHintsMatch) {
 TEST_F(Hints, UnsupportedCapabilitiesAreRefused) {
   for (int bit = 0; bit < 64; ++bit) {
     info.caps = 1ull << bit;
-    EXPECT_EQ(reason().empty(), (info.caps & ~kCaps) == 0) << "bit " << bit;
+    EXPECT_EQ(reason(kNew).empty(), (info.caps & ~kCaps) == 0) << "bit " << bit;
   }
+}
+
+TEST_F(Hints, TheReasonNamesEachCapabilityThatIsNotSupported) {
+  info.caps = FI_MSG | FI_HMEM | FI_PEER;
+  EXPECT_EQ(reason(kNew), "caps FI_HMEM|FI_PEER is not supported");
+  info.caps = FI_MSG | FI_HMEM | 1ull << 62;
+  EXPECT_EQ(reason(kNew), "caps FI_HMEM|0x4000000000000000 is not supported");
+  info.caps = 0;
+  domain.attributes.caps = FI_SHARED_AV | FI_LOCAL_COMM;
+  EXPECT_EQ(reason(kNew), "domain_attr->caps FI_SHARED_AV is not supported");
 }
 
 TEST_F(Hints, BitsOfTheOtherSideAreIgnored) {
   tx.caps = FI_MSG | FI_SEND | FI_RECV | FI_DIRECTED_RECV | FI_SOURCE | FI_MULTI_RECV | FI_REMOTE_READ;
   rx.caps = FI_MSG | FI_RECV | FI_SEND | FI_READ | FI_FENCE;
   EXPECT_EQ(reason(), "");
-  tx.caps |= FI_TRIGGER;
+  tx.caps |= FI_HMEM;
   EXPECT_NE(reason().find("tx_attr->caps"), std::string::npos);
 }
 

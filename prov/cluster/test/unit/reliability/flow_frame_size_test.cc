@@ -1,6 +1,9 @@
 // How long frames may be: the network between two links with large MTUs may have a smaller one.
 #include <gtest/gtest.h>
 
+#include <cstring>
+#include <optional>
+
 #include "support/flow_pair.h"
 
 namespace cluster::test {
@@ -105,6 +108,29 @@ TEST(FlowFrameSize, APathThatIsNarrowFromTheBeginningIsUsedWithShorterFrames) {
     const std::string used = mtu > 1260 ? "at most 1232" : "at most 548";
     EXPECT_NE(pair.a.log.lines[0].find(used), std::string::npos) << pair.a.log.lines[0];
   }
+}
+
+/// Others as long arrive meanwhile, as with many senders to one port (256 of them took such losses for a narrow path).
+TEST(FlowFrameSize, AFrameThatAFullQueueDropsAgainAndAgainDoesNotMakeAPathShort) {
+  FlowPair pair(1);
+  exchange(pair);
+  std::optional<std::uint32_t> victim;
+  int drops = 0;
+  pair.network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    if (packet.bytes.size() < 1400) return false;
+    wire::FrameHeader header;
+    std::memcpy(&header, packet.bytes.data(), sizeof header);
+    if (!victim) victim = header.sequence;
+    if (header.sequence != *victim || drops == 6) return false;
+    ++drops;
+    return true;
+  };
+  for (int i = 0; i < 20; ++i) {
+    pair.a.send_long_bulk(100'000);
+    ASSERT_TRUE(pair.run(1s));
+  }
+  EXPECT_EQ(drops, 6);
+  EXPECT_EQ(pair.a.full_bulk(), 1472u - 32 - 20);
 }
 
 /// The peer gets the processor for one turn in a while: what is sent meanwhile, probes as well, is sent several times and

@@ -147,10 +147,10 @@ TEST_F(FrameLane, MeasuresRoundTrips) {
   EXPECT_GT(pair.a.flow->stats().paths.front().round_trip, 500us);
 }
 
-TEST_F(FrameLane, ClosesAfterAFewUses) {
+TEST_F(FrameLane, ClosesAfterTheFramesThatThePathAllows) {
   pair.get_used_to_answers();
   std::size_t uses = 0;
-  while (a.open() && b.open() && uses < 100) {
+  while (a.open() && b.open() && uses < 2000) {
     FlowEnd& from = uses % 2 == 0 ? pair.a : pair.b;
     FlowEnd& to = uses % 2 == 0 ? pair.b : pair.a;
     ASSERT_TRUE(from.send_alone(8));
@@ -158,8 +158,8 @@ TEST_F(FrameLane, ClosesAfterAFewUses) {
     to.receive();
     ++uses;
   }
-  EXPECT_GE(uses, reliability::FrameLane::kUsesMax / 2);
-  EXPECT_LE(uses, reliability::FrameLane::kUsesMax);
+  EXPECT_GE(uses, 32u);
+  EXPECT_LT(uses, 2000u);
   pair.a.turn();
   pair.b.turn();
   EXPECT_TRUE(a.open());

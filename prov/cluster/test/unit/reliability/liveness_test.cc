@@ -282,6 +282,27 @@ TEST(Liveness, AnswersThatWereKeptFeignNoLife) {
   }
 }
 
+/// What firewalls and address translators know of a session ends after 30 s without a packet.
+TEST(Liveness, APeerThatOwesNothingGetsAKeepAliveBeforeFirewallsForgetTheSession) {
+  Liveness liveness(20s, 0s, Liveness::Probes::none, nullptr, 25s);
+  EXPECT_EQ(liveness.deadline(), kNever) << "it has never answered";
+  liveness.on_met(false);
+  liveness.on_sign_of_life(at(10s), false);
+  Time last = at(10s);
+  for (int i = 0; i < 5; ++i) {
+    const Time due = liveness.deadline();
+    EXPECT_GT(due - last, 20s);
+    EXPECT_LT(due - last, 30s);
+    EXPECT_FALSE(liveness.keep_alive_due(due - 1ns));
+    EXPECT_TRUE(liveness.keep_alive_due(due));
+    EXPECT_EQ(liveness.check(due), Status::ok);
+    liveness.on_keep_alive_sent(due);
+    last = due;
+  }
+  liveness.on_sign_of_life(last + 20s, false);
+  EXPECT_GT(liveness.deadline(), last + 40s) << "a session that is used needs none";
+}
+
 /// Found by the simulator (siege): a peer timeout of half a second, and the second question would have come after it.
 TEST(Liveness, APeerIsAskedSeveralTimesWithinAnyPeerTimeout) {
   for (const Duration timeout : {Duration(500ms), Duration(1s), Duration(5s)}) {

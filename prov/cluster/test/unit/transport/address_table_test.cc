@@ -130,5 +130,28 @@ TEST(AddressTable, SurvivesThreads) {
   EXPECT_EQ(book.insert(node(5)), 0u);
 }
 
+TEST(AddressTable, SendersHaveTheirHandleAsSourceOrTheirUserIdentifier) {
+  constexpr std::uint64_t kNone = ~std::uint64_t{0};
+  AddressTable book;
+  const std::uint64_t handle = book.insert(node(3));
+  EXPECT_EQ(book.find_sender(node(3), kNone).source, handle);
+  const std::uint64_t before = book.generation();
+  EXPECT_TRUE(book.set_user_id(handle, 77));
+  EXPECT_NE(book.generation(), before);
+  EXPECT_EQ(book.find_sender(node(3), kNone).source, 77u);
+  EXPECT_EQ(book.find_sender(node(3), kNone).handle, handle);
+  EXPECT_EQ(book.find_sender(node(4), kNone).handle, kNone);
+  EXPECT_FALSE(book.set_user_id(handle + 1, 78));
+  EXPECT_TRUE(book.remove(handle));
+  EXPECT_FALSE(book.set_user_id(handle, 78));
+  EXPECT_EQ(book.insert(node(5)), handle);
+  EXPECT_EQ(book.find_sender(node(5), kNone).source, handle) << "the identifier of the former address";
+  AddressTable strict;
+  strict.require_user_ids();
+  strict.insert(node(1));
+  EXPECT_EQ(strict.find_sender(node(1), kNone).source, kNone);
+  EXPECT_EQ(strict.find_sender(node(1), kNone).handle, 0u);
+}
+
 }  // namespace
 }  // namespace cluster::transport

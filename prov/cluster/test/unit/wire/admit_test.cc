@@ -227,7 +227,8 @@ TEST(AdmitLone, ReadsAFrameOfOneMessage) {
   EXPECT_EQ(frame.transmission, TransmissionNumber{19});
   EXPECT_EQ(frame.ack, Sequence{4});
   EXPECT_EQ(frame.largest_acked, TransmissionNumber{3});
-  EXPECT_EQ(frame.ack_delay_ns, 7 * kAckDelayUnit);
+  EXPECT_TRUE(frame.knows_ack_delay());
+  EXPECT_EQ(frame.ack_delay_ns(), 7 * kAckDelayUnit);
   EXPECT_TRUE(frame.ack_now);
   EXPECT_EQ(frame.message.length, 5u);
   EXPECT_EQ(frame.message.tag, 6u);
@@ -247,7 +248,18 @@ TEST(AdmitLone, DoesNotKnowALongDelay) {
   header.ack_delay = 0xFFFF;
   LoneFrame frame;
   ASSERT_TRUE(lone(sign(header, eager({})), frame));
-  EXPECT_FALSE(frame.ack_delay_ns);
+  EXPECT_FALSE(frame.knows_ack_delay());
+}
+
+TEST(AdmitLone, ReadsWhatEncodeLoneHasWritten) {
+  const EagerHeader message{.length = 5, .tagged = true, .tag = 6};
+  Page page = sign(header_of(FrameKind::flow, kLone | kAckNow), eager(message));
+  const Page general = page;
+  const LoneNumbers numbers{
+      7, 0xABCD, Sequence{17}, TransmissionNumber{19}, Sequence{4}, TransmissionNumber{3}};
+  std::fill_n(page.begin(), sizeof(FrameHeader), std::byte{0xFF});
+  encode_lone(numbers, kLone | kAckNow, page.data(), page.size());
+  EXPECT_EQ(page, general);
 }
 
 TEST(AdmitLone, RefusesEveryFlippedBit) {

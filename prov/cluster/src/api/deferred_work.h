@@ -1,0 +1,79 @@
+// The operations of a domain that wait for a counter (fi_trigger(3)). A triggered operation is a call with FI_TRIGGER;
+// its outcome is reported like that of any other call. Deferred work comes from FI_QUEUE_WORK; only its completion
+// counter learns of the outcome, and the completion queue too if the work asks for it (FI_COMPLETION) or fails.
+//
+//   waiting   in the queue of a counter, by threshold and then by the order of submission
+//   due       the counter has reached the threshold
+//   begun     deferred work that the engine has accepted, and that is not complete
+//
+// A counter is often changed under the lock of an engine. The operation that waits for it may need the lock of another
+// engine. So the change only makes the operation due, and the thread begins it when it has left the engine
+// (AfterTurn). One thread at a time begins operations. This keeps them in order.
+//
+// The mutex is the innermost lock: nothing is called under it that takes another lock.
+#pragma once
+
+#include <rdma/fi_trigger.h>
+
+#include <condition_variable>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "api/call_copy.h"
+#include "api/fid_object.h"
+#include "base/environment.h"
+#include "protocol/completion.h"
+
+namespace cluster::api {
+
+class Cntr;
+class Domain;
+class Endpoint;
+class CounterQueue;       // the operations that wait for one counter
+class DeferredOperation;  // one operation, with its condition
+
+class DeferredWork final : public protocol::DeferredListener, public AfterTurn {
+ public:
+  DeferredWork();
+  ~DeferredWork() override;
+
+  /// Defers a call with FI_TRIGGER. Its context is a fi_triggered_context. Returns 0 or a negative error.
+  int trigger(Endpoint& endpoint, CallCopy call);
+  /// Implement FI_QUEUE_WORK, FI_CANCEL_WORK and FI_FLUSH_WORK. A flush without a counter concerns all work.
+  int queue(Domain& domain, fi_deferred_work* work);
+  int cancel(const fi_deferred_work* work);
+  int flush(fid* counter);
+  /// Cancels the first waiting triggered operation of the endpoint with this context, and reports it. Returns false if
+  /// there is none.
+  bool cancel(const Endpoint& endpoint, const void* context);
+  /// Drops the waiting operations of an endpoint that is about to close. No operation begins on it afterwards.
+  void leave(const Endpoint& endpoint);
+  /// Drops the work that has begun on an endpoint whose engine no longer exists.
+  void forget(const Endpoint& endpoint);
+  /// Drops the operations that wait for a counter that is about to close.
+  void forget(const Cntr& counter);
+
+  void run(bool may_wait) noexcept override;
+  void completed(const protocol::Completion& completion, protocol::CompletionQueue* queue) override;
+
+ private:
+  using Items = std::list<std::unique_ptr<DeferredOperation>>;
+  friend DeferredOperation;
+  friend CounterQueue;
+
+  int submit(Cntr& counter, std::unique_ptr<DeferredOperation> item);
+  template <typename Chosen>
+  Items remove_waiting(Chosen&& chosen);
+
+  std::mutex mutex_;
+  std::map<const Cntr*, std::unique_ptr<CounterQueue>> waiting_;
+  Items due_;
+  Items begun_;
+  DeferredOperation* beginning_ = nullptr;  ///< the item that a thread begins at this moment
+  bool running_ = false;                    ///< a thread begins operations
+  std::condition_variable idle_;
+};
+
+}  // namespace cluster::api

@@ -1,0 +1,20 @@
+// Capabilities that libfabric added after 1.17, with the API version that added them. They are defined here
+// because the provider is compiled with the headers of 1.17. In API versions before 2.0, the bits of the three
+// capabilities of receives have other meanings.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include <cstdint>
+
+namespace cluster::api {
+
+inline constexpr std::uint32_t kUserIdVersion = FI_VERSION(1, 20);  ///< FI_AV_USER_ID is a capability since
+inline constexpr std::uint32_t kReceiveKindsVersion = FI_VERSION(2, 0);
+
+inline constexpr std::uint64_t kXpu = 1ull << 44;                 ///< FI_XPU
+inline constexpr std::uint64_t kTaggedDirectedRecv = 1ull << 45;  ///< FI_TAGGED_DIRECTED_RECV
+inline constexpr std::uint64_t kTaggedMultiRecv = 1ull << 46;     ///< FI_TAGGED_MULTI_RECV
+inline constexpr std::uint64_t kExactDirectedRecv = 1ull << 48;   ///< FI_EXACT_DIRECTED_RECV
+
+}  // namespace cluster::api

@@ -1,0 +1,23 @@
+// The ops tables of an endpoint whose capabilities or operation flags ask for more than a plain call does. The
+// endpoint owns its tables, which are built when it is opened and whenever its flags change. So the ordinary
+// tables need no check for them.
+#pragma once
+
+#include <memory>
+
+#include "api/ep_options.h"
+#include "api/ops_tables.h"
+
+namespace cluster::api {
+
+struct SpecialOps {
+  fi_ops_msg msg;
+  fi_ops_tagged tagged;
+  fi_ops_rma rma;
+  fi_ops_atomic atomic;
+};
+
+/// Returns the tables, or null if the ordinary tables serve an endpoint with these options.
+std::unique_ptr<SpecialOps> make_special_ops(const EpOptions& options);
+
+}  // namespace cluster::api

@@ -1,0 +1,87 @@
+// The steps by which a process takes a place in a ring group, enters the kernel's fanout group, and leaves. A
+// process makes each step under the lock of the group. It may die in the midst of any step: the others find out
+// by the locks, and their next step repairs the table.
+//
+// The steps make no system call. What they need from the kernel is an interface, so the simulator runs the same
+// steps on a model of the kernel (sim/ring_kernel.h).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/address.h"
+#include "os/port_filter.h"
+#include "os/ring_table.h"
+
+namespace cluster::os {
+
+/// What the kernel does with the sockets of rings. Each is named by the serial of its place. All functions that
+/// return an int return 0 or an errno.
+class RingKernel {
+ public:
+  virtual ~RingKernel() = default;
+
+  /// Returns true if the process with this number lives.
+  virtual bool lives(std::uint32_t process) = 0;
+  /// Makes the socket of this process's place.
+  virtual int open(std::uint64_t serial) = 0;
+  /// Takes over the socket of a free place. Returns false if it is lost.
+  virtual bool inherit(std::uint64_t serial) = 0;
+  /// Puts the socket of this process's place into a fanout group: into a new one whose number it writes to `id`
+  /// if `fresh`, otherwise into the group `id`.
+  virtual int enter_fanout(bool fresh, std::uint32_t& id) = 0;
+  /// Returns the number of sockets in the group, or nullopt if the kernel does not tell.
+  virtual std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) = 0;
+  /// Makes the socket of this process's place outlive the process.
+  virtual int keep(std::uint64_t serial) = 0;
+  /// Ends that for these places. A socket leaves the fanout group when nobody has it open any more.
+  virtual void withdraw(std::span<const std::uint64_t> serials) = 0;
+};
+
+struct RingLimits {
+  std::size_t members_max = kRingsMax;
+  std::size_t blocks_max = 0;  ///< of all rings; a ring beyond has one block
+};
+
+struct RingProgram {
+  FilterProgram program;
+  std::uint64_t version = 0;  ///< the value of `changes` that it is made from
+};
+
+class RingSteps {
+ public:
+  /// `self`: the number of this process in the group.
+  RingSteps(RingTable& table, std::uint32_t self, RingKernel& kernel)
+      : table_(table), self_(self), kernel_(kernel) {}
+
+  struct Taken {
+    std::uint64_t serial = 0;
+    std::size_t blocks = 0;
+    bool inherited = false;  ///< the socket is in the fanout group already
+  };
+
+  /// Frees the places of dead processes.
+  void free_dead();
+  /// Takes a place. On failure, returns nullopt and writes the cause to `reason`.
+  std::optional<Taken> take(RingKind kind, const SocketAddress& address, const RingLayout& layout,
+                            std::size_t blocks, const RingLimits& limits, std::string& reason);
+  /// Returns false without a reason if the socket cannot enter yet. It waits for the owners of earlier places,
+  /// who make their rings, and for the kernel, until it has removed the sockets of erased places.
+  bool enter(RingKind kind, std::uint64_t serial, std::string& reason);
+  /// Returns the program to install next.
+  RingProgram program(RingKind kind) const;
+  void leave(RingKind kind, std::uint64_t serial);
+
+ private:
+  void remove(RingList& list, const std::vector<std::uint64_t>& serials);
+
+  RingTable& table_;
+  std::uint32_t self_;
+  RingKernel& kernel_;
+};
+
+}  // namespace cluster::os

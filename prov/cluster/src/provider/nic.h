@@ -1,0 +1,15 @@
+// The object fi_info::nic (fi_nic(3)): what is known about the network card behind the interface of an answer.
+// libfabric copies and frees it by its ops table.
+#pragma once
+
+#include <rdma/fabric.h>
+
+#include "link/interface.h"
+#include "link/network_card.h"
+
+namespace cluster::provider {
+
+/// Returns a new object. libfabric frees it with the fi_info to which it belongs.
+fid_nic* make_nic(const link::Interface& interface, const link::NetworkCard& card);
+
+}  // namespace cluster::provider
