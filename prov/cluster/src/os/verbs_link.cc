@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/epoll.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,24 +15,16 @@
 #include "os/cancellation.h"
 #include "os/descriptor.h"
 #include "os/verbs_device.h"
+#include "os/verbs_queue.h"
 #include "wire/opening.h"
 
 namespace cluster::os {
 namespace {
 
-/// The device writes a global routing header, or an IPv4 header at its end, in front of each received frame.
-constexpr std::size_t kGrhBytes = 40;
-/// Offset of the routing header in a receive buffer, so that frames are aligned to cache lines.
-constexpr std::size_t kGrhAt = 64 - kGrhBytes;
-constexpr std::size_t kFrameAt = 64;
-
-constexpr std::uint32_t kReceives = 512;
-constexpr std::uint32_t kSends = 128;
 /// One in this many sends asks for a completion, which stands for all sends before it.
 constexpr std::uint32_t kSignalInterval = 16;
-static_assert(kSends % kSignalInterval == 0, "a full queue must wait for at least one completion");
-constexpr std::uint32_t kInlineWanted = 256;
-constexpr std::size_t kReceiveBatch = 32;
+static_assert(VerbsQueue::kSends % kSignalInterval == 0,
+              "a full queue must wait for at least one completion");
 constexpr std::size_t kSendBatch = link::kBurstMax;
 
 /// The link looks for events of the device in one of this many polls, and asks for the state of the port when
@@ -44,102 +35,10 @@ constexpr Duration kHandleRetry = 1s;
 /// While something seems wrong, the link looks as often whether the device still exists. A look takes a while.
 constexpr Duration kListInterval = 500ms;
 
-/// Memory that the device reads and writes. A forked child does not get it: the parent would otherwise write
-/// to a copy of its own, and the device to the original.
-class DeviceMemory {
- public:
-  explicit DeviceMemory(std::size_t size) : size_(size) {
-    void* const made = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (made == MAP_FAILED) return;
-    begin_ = static_cast<std::byte*>(made);
-    madvise(made, size, MADV_DONTFORK);
-  }
-  ~DeviceMemory() {
-    if (begin_ != nullptr) munmap(begin_, size_);
-  }
-  DeviceMemory(const DeviceMemory&) = delete;
-  DeviceMemory& operator=(const DeviceMemory&) = delete;
-
-  std::byte* begin() const { return begin_; }
-  std::size_t size() const { return size_; }
-
- private:
-  std::size_t size_;
-  std::byte* begin_ = nullptr;
-};
-
-/// Closes the descriptors of the library in forked children (descriptor.h). The library itself closes them
-/// here.
-class ChildrenClose {
- public:
-  ChildrenClose() = default;
-  ~ChildrenClose() { reset(); }
-  ChildrenClose(const ChildrenClose&) = delete;
-  ChildrenClose& operator=(const ChildrenClose&) = delete;
-
-  void add(int number) {
-    OwnedDescriptors::add(number);
-    numbers_.push_back(number);
-  }
-  void reset() {
-    for (const int number : numbers_) OwnedDescriptors::remove(number);
-    numbers_.clear();
-  }
-
- private:
-  std::vector<int> numbers_;
-};
-
 bool set_nonblocking(int descriptor) {
   const int flags = fcntl(descriptor, F_GETFL);
   return flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0;
 }
-
-std::uint16_t folded_sum(const std::byte* words, std::size_t count) {
-  std::uint32_t sum = 0;
-  for (std::size_t i = 0; i < count; ++i) {
-    sum +=
-        std::to_integer<std::uint32_t>(words[2 * i]) << 8 | std::to_integer<std::uint32_t>(words[2 * i + 1]);
-  }
-  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
-  return static_cast<std::uint16_t>(sum);
-}
-
-/// Returns the GID of the sender, from the routing header in front of a frame. A frame over IPv4 has its IPv4
-/// header in the last 20 bytes; the bytes before that are undefined, so the checksum of the header decides.
-SocketAddress sender_of(const std::byte* grh, std::uint32_t queue_pair) {
-  constexpr std::size_t kV4At = 20;
-  const std::byte* const v4 = grh + kV4At;
-  if (v4[0] == std::byte{0x45} && folded_sum(v4, 10) == 0xffff) {
-    std::array<std::byte, SocketAddress::kGidBytes> gid{};
-    gid[10] = gid[11] = std::byte{0xff};
-    std::memcpy(gid.data() + 12, v4 + 12, 4);
-    return SocketAddress::queue_pair(gid.data(), queue_pair);
-  }
-  return SocketAddress::queue_pair(grh + 8, queue_pair);
-}
-
-/// The objects of libibverbs of one link.
-struct Resources {
-  VerbsHandle<ibv_context> context;
-  VerbsHandle<ibv_pd> domain;
-  VerbsHandle<ibv_mr> registration;
-  VerbsHandle<ibv_comp_channel> channel;
-  VerbsHandle<ibv_cq> arrivals;
-  VerbsHandle<ibv_cq> departures;
-  VerbsHandle<ibv_qp> queue;
-
-  /// Destroys them, users first.
-  void reset() {
-    queue.reset();
-    departures.reset();
-    arrivals.reset();
-    channel.reset();
-    registration.reset();
-    domain.reset();
-    context.reset();
-  }
-};
 
 class VerbsLink final : public link::Link {
  public:
@@ -147,15 +46,14 @@ class VerbsLink final : public link::Link {
       : library_(library),
         port_(std::move(port)),
         environment_(environment),
-        receive_size_(kFrameAt + port_.mtu),
-        memory_(kReceives * receive_size_ + kSends * port_.mtu),
+        queue_(library, port_),
         epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
   ~VerbsLink() override { release(); }
 
   /// Opens the queue pair. On failure, returns false and sets `reason`.
   bool open(std::string& reason);
   SocketAddress address() const {
-    return SocketAddress::queue_pair(port_.gid.ip().data(), resources_.queue->qp_num);
+    return SocketAddress::queue_pair(port_.gid.ip().data(), queue_.pair()->qp_num);
   }
 
   std::shared_ptr<const std::atomic<VerbsState>> state() const { return state_; }
@@ -181,10 +79,7 @@ class VerbsLink final : public link::Link {
     std::uint32_t posted;
   };
 
-  bool create(std::string& reason);
-  bool start(std::string& reason);
   bool watch(int descriptor);
-  bool post_receives(std::span<const std::uint32_t> slots);
   ibv_ah* handle_of(const link::Path& to);
   ibv_ah* make_handle(const SocketAddress& to);
   bool prepare(const link::OutFrame& frame, ibv_send_wr& request, ibv_sge& piece);
@@ -201,25 +96,16 @@ class VerbsLink final : public link::Link {
   void fail(const char* why);
   void release();
 
-  std::byte* receive_slot(std::uint64_t slot) const { return memory_.begin() + slot * receive_size_; }
-  std::byte* send_slot(std::uint32_t number) const {
-    return memory_.begin() + kReceives * receive_size_ + number % kSends * port_.mtu;
-  }
-
   const VerbsLibrary& library_;
   VerbsPort port_;
   Environment environment_;
-  std::size_t receive_size_;
-  DeviceMemory memory_;
+  VerbsQueue queue_;
   Descriptor epoll_;  ///< readable when the library's descriptors are
-  ChildrenClose children_;
-  Resources resources_;
   std::shared_ptr<std::atomic<VerbsState>> state_ =
       std::make_shared<std::atomic<VerbsState>>(VerbsState::active);
   bool works_ = false;
   bool port_up_ = true;
-  bool armed_ = false;  ///< the next arrival makes the completion channel readable
-  std::uint32_t inline_max_ = 0;
+  bool armed_ = false;           ///< the next arrival makes the completion channel readable
   std::uint32_t posted_ = 0;     ///< number of sends so far
   std::uint32_t completed_ = 0;  ///< number of sends that the device has completed, as far as is known
   unsigned polls_ = 0;
@@ -229,95 +115,10 @@ class VerbsLink final : public link::Link {
   std::vector<Retired> retired_;         ///< handles that sends under way may still use
   std::vector<SocketAddress> lost_;      ///< peers whose paths have failed, for read_path_errors()
   std::vector<std::uint32_t> returned_;  ///< receive buffers to post again
-  std::array<ibv_wc, kReceiveBatch> completions_;
-  std::array<ibv_recv_wr, kReceiveBatch> receive_requests_;
-  std::array<ibv_sge, kReceiveBatch> receive_pieces_;
+  std::array<ibv_wc, VerbsQueue::kReceiveBatch> completions_;
   std::array<ibv_send_wr, kSendBatch> send_requests_;
   std::array<ibv_sge, kSendBatch> send_pieces_;
 };
-
-std::string failed_with(const char* what, int error) {
-  const bool locked = error == ENOMEM || error == EPERM;
-  return std::string(what) + ": " + error_text(error) +
-         (locked ? " (raise ulimit -l, the limit of locked memory)" : "");
-}
-
-bool VerbsLink::create(std::string& reason) {
-  const auto done = [&](bool made, const char* what) {
-    if (!made) reason = failed_with(what, errno);
-    return made;
-  };
-  if (!done(memory_.begin() != nullptr, "mmap")) return false;
-  Resources& all = resources_;
-  all.context = open_verbs_device(library_, port_.device);
-  if (!done(all.context != nullptr, "ibv_open_device")) return false;
-  children_.add(all.context->cmd_fd);
-  children_.add(all.context->async_fd);
-  ibv_device_attr device{};
-  errno = library_.query_device(all.context.get(), &device);
-  if (!done(errno == 0, "ibv_query_device")) return false;
-  all.domain = {library_.alloc_pd(all.context.get()), {library_.dealloc_pd}};
-  if (!done(all.domain != nullptr, "ibv_alloc_pd")) return false;
-  all.registration = {
-      library_.reg_mr(all.domain.get(), memory_.begin(), memory_.size(), IBV_ACCESS_LOCAL_WRITE),
-      {library_.dereg_mr}};
-  if (!done(all.registration != nullptr, "ibv_reg_mr")) return false;
-  all.channel = {library_.create_comp_channel(all.context.get()), {library_.destroy_comp_channel}};
-  if (!done(all.channel != nullptr, "ibv_create_comp_channel")) return false;
-  children_.add(all.channel->fd);
-  all.arrivals = {library_.create_cq(all.context.get(), kReceives, nullptr, all.channel.get(), 0),
-                  {library_.destroy_cq}};
-  all.departures = {library_.create_cq(all.context.get(), kSends, nullptr, nullptr, 0),
-                    {library_.destroy_cq}};
-  if (!done(all.arrivals != nullptr && all.departures != nullptr, "ibv_create_cq")) return false;
-  ibv_qp_init_attr wanted{};
-  wanted.send_cq = all.departures.get();
-  wanted.recv_cq = all.arrivals.get();
-  wanted.qp_type = IBV_QPT_UD;
-  wanted.cap = {.max_send_wr = kSends,
-                .max_recv_wr = kReceives,
-                .max_send_sge = 1,
-                .max_recv_sge = 1,
-                .max_inline_data = kInlineWanted};
-  ibv_qp_init_attr granted = wanted;
-  all.queue = {library_.create_qp(all.domain.get(), &granted), {library_.destroy_qp}};
-  if (all.queue ==
-      nullptr) {  // devices refuse more inline data than they have, and do not say how much that is
-    granted = wanted;
-    granted.cap.max_inline_data = 0;
-    all.queue.reset(library_.create_qp(all.domain.get(), &granted));
-  }
-  inline_max_ = granted.cap.max_inline_data;
-  return done(all.queue != nullptr, "ibv_create_qp");
-}
-
-bool VerbsLink::start(std::string& reason) {
-  ibv_qp* const queue = resources_.queue.get();
-  const auto change = [&](ibv_qp_attr attributes, int mask, const char* what) {
-    const int error = library_.modify_qp(queue, &attributes, mask | IBV_QP_STATE);
-    if (error != 0) reason = failed_with(what, error);
-    return error == 0;
-  };
-  ibv_qp_attr attributes{};
-  attributes.qp_state = IBV_QPS_INIT;
-  attributes.port_num = static_cast<std::uint8_t>(port_.port);
-  attributes.qkey = wire::kQueueKey;
-  if (!change(attributes, IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY, "ibv_modify_qp (init)"))
-    return false;
-  for (std::uint32_t slot = 0; slot < kReceives; slot += kReceiveBatch) {
-    std::array<std::uint32_t, kReceiveBatch> slots;
-    for (std::uint32_t i = 0; i < kReceiveBatch; ++i) slots[i] = slot + i;
-    if (!post_receives(slots)) {
-      reason = failed_with("ibv_post_recv", errno);
-      return false;
-    }
-  }
-  attributes.qp_state = IBV_QPS_RTR;
-  if (!change(attributes, 0, "ibv_modify_qp (ready to receive)")) return false;
-  attributes.qp_state = IBV_QPS_RTS;
-  attributes.sq_psn = 0;
-  return change(attributes, IBV_QP_SQ_PSN, "ibv_modify_qp (ready to send)");
-}
 
 bool VerbsLink::watch(int descriptor) {
   epoll_event event{};
@@ -328,29 +129,13 @@ bool VerbsLink::watch(int descriptor) {
 
 bool VerbsLink::open(std::string& reason) {
   const PutOffCancellation off;
-  if (!create(reason) || !start(reason)) return false;
-  if (!watch(resources_.channel->fd) || !watch(resources_.context->async_fd)) {
-    reason = failed_with("epoll_ctl", errno);
+  if (!queue_.open(reason)) return false;
+  if (!watch(queue_.channel()->fd) || !watch(queue_.context()->async_fd)) {
+    reason = "epoll_ctl: " + error_text(errno);
     return false;
   }
   works_ = true;
   port_asked_at_ = environment_.clock.now();
-  return true;
-}
-
-bool VerbsLink::post_receives(std::span<const std::uint32_t> slots) {
-  for (std::size_t begin = 0; begin < slots.size(); begin += kReceiveBatch) {
-    const auto batch = slots.subspan(begin, std::min(kReceiveBatch, slots.size() - begin));
-    for (std::size_t i = 0; i < batch.size(); ++i) {
-      receive_pieces_[i] = {reinterpret_cast<std::uint64_t>(receive_slot(batch[i]) + kGrhAt),
-                            static_cast<std::uint32_t>(kGrhBytes + port_.mtu), resources_.registration->lkey};
-      const bool last = i + 1 == batch.size();
-      receive_requests_[i] = {batch[i], last ? nullptr : &receive_requests_[i + 1], &receive_pieces_[i], 1};
-    }
-    ibv_recv_wr* refused = nullptr;
-    errno = ibv_post_recv(resources_.queue.get(), receive_requests_.data(), &refused);
-    if (errno != 0) return false;
-  }
   return true;
 }
 
@@ -363,7 +148,7 @@ ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   attributes.grh.hop_limit = 64;
   attributes.is_global = 1;
   attributes.port_num = static_cast<std::uint8_t>(port_.port);
-  return library_.create_ah(resources_.domain.get(), &attributes);
+  return library_.create_ah(queue_.domain(), &attributes);
 }
 
 /// Returns the handle for the peer, or null if there is none. If the peer's frames have been missing for long,
@@ -397,8 +182,7 @@ void VerbsLink::reap_sends() {
   std::array<ibv_wc, 8> completions;
   int count = 0;
   do {
-    count =
-        ibv_poll_cq(resources_.departures.get(), static_cast<int>(completions.size()), completions.data());
+    count = ibv_poll_cq(queue_.departures(), static_cast<int>(completions.size()), completions.data());
     for (int i = 0; i < count; ++i) {
       const ibv_wc& each = completions[static_cast<std::size_t>(i)];
       if (each.status != IBV_WC_SUCCESS) return fail("a send has failed");
@@ -420,13 +204,12 @@ bool VerbsLink::prepare(const link::OutFrame& frame, ibv_send_wr& request, ibv_s
     ++environment_.counters.link_unsendable;
     return false;
   }
-  std::byte* const slot = send_slot(posted_);
-  std::byte* end = slot;
+  std::byte* const buffer = queue_.send_buffer(posted_);
+  std::byte* end = buffer;
   for (std::size_t i = 0; i < frame.count; ++i)
     end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
   ++posted_;
-  piece = {reinterpret_cast<std::uint64_t>(slot), static_cast<std::uint32_t>(frame.size),
-           resources_.registration->lkey};
+  piece = queue_.piece(buffer, frame.size);
   request = {};
   request.wr_id = posted_;
   request.sg_list = &piece;
@@ -434,7 +217,7 @@ bool VerbsLink::prepare(const link::OutFrame& frame, ibv_send_wr& request, ibv_s
   request.opcode = IBV_WR_SEND;
   unsigned flags = 0;
   if (posted_ % kSignalInterval == 0) flags |= IBV_SEND_SIGNALED;
-  if (frame.size <= inline_max_) flags |= IBV_SEND_INLINE;
+  if (frame.size <= queue_.inline_max()) flags |= IBV_SEND_INLINE;
   request.send_flags = flags;
   request.wr.ud.ah = handle;
   request.wr.ud.remote_qpn = frame.path->to.queue_pair_number();
@@ -452,14 +235,14 @@ std::size_t VerbsLink::send_burst(std::span<const link::OutFrame> frames) {
   std::size_t taken = 0;
   std::size_t count = 0;
   std::array<std::size_t, kSendBatch> taken_before;  // for each request: the frames before it
-  for (; taken < frames.size() && count < kSendBatch && posted_ - completed_ < kSends; ++taken) {
+  for (; taken < frames.size() && count < kSendBatch && posted_ - completed_ < VerbsQueue::kSends; ++taken) {
     if (!prepare(frames[taken], send_requests_[count], send_pieces_[count])) continue;
     if (count != 0) send_requests_[count - 1].next = &send_requests_[count];
     taken_before[count++] = taken;
   }
   if (count == 0) return taken;
   ibv_send_wr* refused = nullptr;
-  const int error = ibv_post_send(resources_.queue.get(), send_requests_.data(), &refused);
+  const int error = ibv_post_send(queue_.pair(), send_requests_.data(), &refused);
   if (error == 0) return taken;
   if (error != ENOMEM || refused == nullptr) {  // ENOMEM: the queue is full
     fail(error_text(error).c_str());
@@ -472,16 +255,15 @@ std::size_t VerbsLink::send_burst(std::span<const link::OutFrame> frames) {
 
 /// Turns a completion into a frame. Returns false if there is none.
 bool VerbsLink::take(const ibv_wc& completion, link::InFrame& frame) {
-  const auto slot = static_cast<std::uint32_t>(completion.wr_id);
-  returned_.push_back(slot);
-  if ((completion.wc_flags & IBV_WC_GRH) == 0 || completion.byte_len <= kGrhBytes) {
+  returned_.push_back(static_cast<std::uint32_t>(completion.wr_id));
+  const Bytes bytes = queue_.received(completion);
+  if (bytes.empty()) {
     ++environment_.counters.link_malformed;
     return false;
   }
-  std::byte* const begin = receive_slot(slot);
   frame = {};
-  frame.bytes = {begin + kFrameAt, completion.byte_len - kGrhBytes};
-  frame.from.to = sender_of(begin + kGrhAt, completion.src_qp);
+  frame.bytes = bytes;
+  frame.from.to = queue_.sender(completion);
   return true;
 }
 
@@ -489,7 +271,7 @@ std::size_t VerbsLink::receive_burst(std::span<link::InFrame> frames) {
   if (!works_) [[unlikely]]
     return 0;
   if (!returned_.empty()) {
-    if (!post_receives(returned_)) {
+    if (!queue_.post_receives(returned_)) {
       fail(error_text(errno).c_str());
       return 0;
     }
@@ -499,8 +281,8 @@ std::size_t VerbsLink::receive_burst(std::span<link::InFrame> frames) {
     look_at_device();
     if (!works_) return 0;
   }
-  const auto wanted = static_cast<int>(std::min(frames.size(), kReceiveBatch));
-  const int count = ibv_poll_cq(resources_.arrivals.get(), wanted, completions_.data());
+  const auto wanted = static_cast<int>(std::min(frames.size(), completions_.size()));
+  const int count = ibv_poll_cq(queue_.arrivals(), wanted, completions_.data());
   if (count == 0) return 0;
   if (count < 0) {
     fail("ibv_poll_cq has failed");
@@ -525,7 +307,7 @@ void VerbsLink::drain_channel() {
   const PutOffCancellation off;
   ibv_cq* queue = nullptr;
   void* context = nullptr;
-  while (library_.get_cq_event(resources_.channel.get(), &queue, &context) == 0) {
+  while (library_.get_cq_event(queue_.channel(), &queue, &context) == 0) {
     library_.ack_cq_events(queue, 1);
     armed_ = false;
   }
@@ -537,8 +319,7 @@ void VerbsLink::before_sleep() {
   if (!works_) return;
   const PutOffCancellation off;
   drain_channel();
-  if (!armed_ && ibv_req_notify_cq(resources_.arrivals.get(), 0) != 0)
-    return fail("ibv_req_notify_cq has failed");
+  if (!armed_ && ibv_req_notify_cq(queue_.arrivals(), 0) != 0) return fail("ibv_req_notify_cq has failed");
   armed_ = true;
   look_at_device();
   if (works_ && posted_ != completed_) reap_sends();
@@ -554,14 +335,14 @@ void VerbsLink::look_at_device() {
   if (now < port_asked_at_ + kPortInterval) return;
   port_asked_at_ = now;
   ibv_port_attr attributes;
-  if (!query_verbs_port(library_, resources_.context.get(), port_.port, attributes))
+  if (!query_verbs_port(library_, queue_.context(), port_.port, attributes))
     return fail("the device is gone");
   set_port_up(attributes.state == IBV_PORT_ACTIVE);
 }
 
 void VerbsLink::read_events() {
   ibv_async_event event;
-  while (works_ && library_.get_async_event(resources_.context.get(), &event) == 0) {
+  while (works_ && library_.get_async_event(queue_.context(), &event) == 0) {
     library_.ack_async_event(&event);
     on_event(event);
   }
@@ -611,19 +392,18 @@ void VerbsLink::fail(const char* why) {
 void VerbsLink::release() {
   const PutOffCancellation off;
   works_ = false;
-  for (int descriptor : {resources_.channel == nullptr ? -1 : resources_.channel->fd,
-                         resources_.context == nullptr ? -1 : resources_.context->async_fd}) {
+  for (int descriptor : {queue_.channel() == nullptr ? -1 : queue_.channel()->fd,
+                         queue_.context() == nullptr ? -1 : queue_.context()->async_fd}) {
     if (descriptor >= 0) epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, descriptor, nullptr);
   }
-  children_.reset();
-  resources_.queue.reset();
+  queue_.stop();
   for (const auto& [peer, known] : handles_) {
     if (known.handle != nullptr) library_.destroy_ah(known.handle);
   }
   for (const Retired& old : retired_) library_.destroy_ah(old.handle);
   handles_.clear();
   retired_.clear();
-  resources_.reset();
+  queue_.close();
 }
 
 /// A device of soft-RoCE that was removed still answers while a process has it open. It is only not listed any

@@ -10,8 +10,8 @@
 //   FAKE_VERBS_ERRNO   errno of these calls; EPERM if unset
 //   FAKE_VERBS_FAULT   NAME@N: the fault happens when an endpoint posts its Nth send. NAME is remove (the device
 //                      disappears, and says so), vanish (it disappears in silence), send_error or receive_error
-//                      (a completion with an error), unlist (as soft-RoCE does: the
-//                      device carries nothing and is not listed any more, but answers), post_error, or port_down (for half a second)
+//                      (a completion with an error), unlist (as soft-RoCE does: the device carries nothing and is not listed
+//                      any more, but answers), post_error, or port_down (for half a second)
 //   FAKE_VERBS_LATE    if set, the data of a send is read and leaves only at the next call
 //   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
 //   FAKE_VERBS_PORT    down: the ports are not active
@@ -444,13 +444,6 @@ int ibv_close_device(ibv_context* context) {
   close(context->cmd_fd);
   close(context->async_fd);
   delete whole<Context>(context);
-  return 0;
-}
-
-int ibv_query_device(ibv_context*, ibv_device_attr* out) {
-  if (fails("ibv_query_device")) return errno;
-  *out = {};
-  out->phys_port_cnt = 1;
   return 0;
 }
 

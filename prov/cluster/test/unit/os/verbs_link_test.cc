@@ -103,9 +103,9 @@ TEST_F(VerbsLink, SaysWhyThereIsNoDevice) {
 
 TEST_F(VerbsLink, SaysWhichCallHasFailed) {
   const Variable refused("FAKE_VERBS_ERRNO", std::to_string(ENOMEM));
-  for (const char* const call : {"ibv_open_device", "ibv_query_device", "ibv_alloc_pd", "ibv_reg_mr",
-                                 "ibv_create_comp_channel", "ibv_create_cq", "ibv_create_qp", "ibv_modify_qp",
-                                 "ibv_post_recv", "_ibv_query_gid_table", "ibv_query_port"}) {
+  for (const char* const call :
+       {"ibv_open_device", "ibv_alloc_pd", "ibv_reg_mr", "ibv_create_comp_channel", "ibv_create_cq",
+        "ibv_create_qp", "ibv_modify_qp", "ibv_post_recv", "_ibv_query_gid_table", "ibv_query_port"}) {
     const Variable fails("FAKE_VERBS_FAIL", call);
     const std::string reason = open(left());
     EXPECT_EQ(left().link, nullptr) << call;
