@@ -46,12 +46,12 @@ bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
   return true;
 }
 
-/// Returns true for the usual message: the carrier took all of it at once, and nothing was awaited but its
-/// acknowledgements.
+/// Returns true for the usual message: the carrier took all of it at once, nothing was awaited but its
+/// acknowledgements, and the application learns of the outcome.
 bool OutgoingRequests::whole(const SendRequest& request) {
   return request.state == OutgoingRequest::State::posted && request.unanswered == 0 &&
          !request.queue_hook.linked && request.status == Status::ok &&
-         request.completion_level != CompletionLevel::delivery;
+         request.completion_level != CompletionLevel::delivery && !request.deferred;
 }
 
 void OutgoingRequests::acked(Token token, DirectSuccesses& direct) {

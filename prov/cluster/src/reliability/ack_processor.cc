@@ -39,6 +39,7 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   paths_.on_ack(now, ack);
   const bool progress = acked != 0 || window.first() != complete_before;
   if (progress) timer_.on_progress(now, window.first() != window.next());
+  if (!progress) frame_size_.on_answer(view.largest_acked);
 }
 
 void AckProcessor::settle() {
@@ -59,7 +60,11 @@ void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
   if (lone.largest_acked.after(last_->largest_acked)) timer_.on_answer();
   last_ = {lone.ack, lone.largest_acked, true};
   const SendWindow& window = queue_.window();
-  if (acknowledge_frames(lone.ack, nullptr) != 0) timer_.on_progress(now, window.first() != window.next());
+  if (acknowledge_frames(lone.ack, nullptr) != 0) {
+    timer_.on_progress(now, window.first() != window.next());
+  } else {
+    frame_size_.on_answer(lone.largest_acked);
+  }
   News& news = unsettled_.emplace();
   news.now = now;
   news.ack.largest_acked = lone.largest_acked;

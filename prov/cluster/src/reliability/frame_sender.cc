@@ -304,6 +304,7 @@ void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
                        frame.state == SentFrame::State::in_flight);
   window.on_sent(s, transmission_, now, static_cast<std::uint8_t>(path));
   paths_[path].recovery.on_sent(now, s, transmission_);
+  if (frame_size_.in_doubt()) frame_size_.on_sent_again(transmission_, size_of(s));
 }
 
 std::optional<AckIncluded> FrameSender::send_bare(wire::FrameKind kind, const Handshake& to,

@@ -70,6 +70,15 @@ class FrameSize {
   void on_arrived(std::size_t size) {
     if (std::min(size, frame_max()) >= doubted_) doubted_ = 0;
   }
+  /// Called when a frame of `size` bytes has left again, in the transmission with number `t`.
+  void on_sent_again(TransmissionNumber t, std::size_t size) {
+    if (in_doubt() && std::min(size, frame_max()) >= doubted_) witness_ = t;
+  }
+  /// Called when the peer has answered without progress: transmission `largest` has arrived. A peer without space
+  /// for the frame (docs/protocol.md 3.2) answers in this way.
+  void on_answer(TransmissionNumber largest) {
+    if (in_doubt() && witness_ == largest) doubted_ = 0;
+  }
   /// `part`: bytes of the payload in each frame of the run.
   void on_run_arrived(std::size_t part) { on_arrived(part + sizeof(wire::FrameHeader) + kRunSegmentBytes); }
   /// Shortens frames from `end` on. Frames before `end` are already queued with their old length, and leave
@@ -113,7 +122,7 @@ class FrameSize {
   static constexpr unsigned kProbesMax = 4;
   static constexpr std::size_t kRunSegmentBytes = 20;  ///< of a frame in a run, beside the payload
   static constexpr std::uint32_t kBlackHoleSendings = 3;
-  static constexpr Duration kBlackHoleLasts = 100ms;
+  static constexpr Duration kBlackHoleLasts = 250ms;
 
   void on_pmtu_probe_lost(FrameBody& body);
   void on_pmtu_probe_acked();
@@ -137,12 +146,13 @@ class FrameSize {
   /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
-  std::size_t doubted_ =
-      0;  ///< size of the longest frame that was due again and none as long has arrived, or 0
+  /// The size of the longest frame that was due again while none as long has arrived since, or 0.
+  std::size_t doubted_ = 0;
   Time doubted_since_{};
-  std::size_t swallowed_ = 0;              ///< the shortest size that did not arrive in this search, or 0
-  std::size_t reported_ = 0;               ///< the size that the last log line has reported
-  std::optional<Sequence> singly_before_;  ///< frames before this one leave one by one
+  std::optional<TransmissionNumber> witness_;  ///< the last transmission of a frame as long
+  std::size_t swallowed_ = 0;                  ///< the shortest size that did not arrive in this search, or 0
+  std::size_t reported_ = 0;                   ///< the size that the last log line has reported
+  std::optional<Sequence> singly_before_;      ///< frames before this one leave one by one
   std::optional<Sequence> pmtu_probe_;
   std::optional<Sequence> companion_;  ///< the companion of the last probe
   bool padded_ = false;                ///< the outstanding probe still has its padding
