@@ -94,6 +94,7 @@ class VerbsLink final : public link::Link {
   void set_port_up(bool up);
   void lose_paths();
   void fail(const char* why);
+  void fail_after_events(const char* why);
   void release();
 
   const VerbsLibrary& library_;
@@ -185,7 +186,7 @@ void VerbsLink::reap_sends() {
     count = ibv_poll_cq(queue_.departures(), static_cast<int>(completions.size()), completions.data());
     for (int i = 0; i < count; ++i) {
       const ibv_wc& each = completions[static_cast<std::size_t>(i)];
-      if (each.status != IBV_WC_SUCCESS) return fail("a send has failed");
+      if (each.status != IBV_WC_SUCCESS) return fail_after_events("a send has failed");
       completed_ = static_cast<std::uint32_t>(each.wr_id);
     }
     if (count < 0) return fail("ibv_poll_cq has failed");
@@ -298,7 +299,7 @@ std::size_t VerbsLink::receive_burst(std::span<link::InFrame> frames) {
       ++filled;
     }
   }
-  if (broken) fail("a receive has failed");
+  if (broken) fail_after_events("a receive has failed");
   return filled;
 }
 
@@ -387,6 +388,13 @@ void VerbsLink::fail(const char* why) {
   *state_ = VerbsState::failed;
   lose_paths();
   release();
+}
+
+/// A device that fails first ends the requests in its queues, and says more by an event.
+void VerbsLink::fail_after_events(const char* why) {
+  const PutOffCancellation off;
+  read_events();
+  if (works_) fail(why);
 }
 
 void VerbsLink::release() {
