@@ -32,7 +32,8 @@ constexpr std::size_t kSendBatch = link::kBurstMax;
 constexpr unsigned kPollsPerLook = 256;
 constexpr Duration kPortInterval = 100ms;
 constexpr Duration kHandleRetry = 1s;
-/// While something seems wrong, the link looks as often whether the device still exists. A look takes a while.
+/// While something seems wrong, or nothing answers what it sends, the link looks as often whether the device still
+/// exists. A look takes a while.
 constexpr Duration kListInterval = 500ms;
 
 bool set_nonblocking(int descriptor) {
@@ -106,9 +107,11 @@ class VerbsLink final : public link::Link {
       std::make_shared<std::atomic<VerbsState>>(VerbsState::active);
   bool works_ = false;
   bool port_up_ = true;
-  bool armed_ = false;           ///< the next arrival makes the completion channel readable
-  std::uint32_t posted_ = 0;     ///< number of sends so far
-  std::uint32_t completed_ = 0;  ///< number of sends that the device has completed, as far as is known
+  bool armed_ = false;                ///< the next arrival makes the completion channel readable
+  std::uint32_t posted_ = 0;          ///< number of sends so far
+  std::uint32_t completed_ = 0;       ///< number of sends that the device has completed, as far as is known
+  std::uint32_t posted_at_look_ = 0;  ///< number of sends at the last look_at_device()
+  bool heard_ = false;                ///< something has arrived since then
   unsigned polls_ = 0;
   Time port_asked_at_{};
   Time listed_at_{};  ///< when the device was last found among the devices of this node
@@ -289,6 +292,7 @@ std::size_t VerbsLink::receive_burst(std::span<link::InFrame> frames) {
     fail("ibv_poll_cq has failed");
     return 0;
   }
+  heard_ = true;
   if (armed_) drain_channel();
   std::size_t filled = 0;
   bool broken = false;
@@ -339,6 +343,8 @@ void VerbsLink::look_at_device() {
   if (!query_verbs_port(library_, queue_.context(), port_.port, attributes))
     return fail("the device is gone");
   set_port_up(attributes.state == IBV_PORT_ACTIVE);
+  const bool answered = std::exchange(heard_, false);
+  if (std::exchange(posted_at_look_, posted_) != posted_ && !answered) look_for_device();
 }
 
 void VerbsLink::read_events() {
