@@ -19,7 +19,7 @@ from life_process import LATE, SECONDS_MAX, Life, Process, acquaint, run_tests, 
 
 SIZE_MAX = 2000000
 VALIDATED_MAX = 10  # seconds until the path has been validated
-GIVEN_BACK_MAX = 10  # seconds until nobody has a removed device open
+GIVEN_BACK_MAX = 10  # seconds until an endpoint gives a removed device back
 STILL_MAX = 1.0  # seconds without a message when a device is lost
 
 
@@ -100,19 +100,25 @@ class Verbs(unittest.TestCase):
         print(f"longest time without a message: {longest * 1e3:.0f} ms", file=sys.stderr)
         self.assertLess(longest, STILL_MAX * LATE, one.log())
         self.stream(one, other, to_other, [900], 1000000)
-        # The link notices the removal when nothing answers what it sends.
+        # The link notices the removal when nothing answers what it sends. It gives the device back then, but the library's
+        # own provider for verbs may keep it open until the process ends.
         deadline, seed = time.monotonic() + GIVEN_BACK_MAX * LATE, 901
-        while any(removal.poll() is None for removal in removals):
+        while removals and "is no longer used (" not in one.log():
             self.assertLess(time.monotonic(), deadline, f"the device is still in use; {one.log()}")
             self.stream(one, other, to_other, [seed], 64)
             seed += 1
-        self.assertEqual([removal.returncode for removal in removals], [0] * len(removals))
+        one.close()
+        other.close()
+        for name, removal in removals:
+            self.assertEqual(removal.wait(SECONDS_MAX * LATE), 0)
+            subprocess.run(["rdma", "link", "add", name, "type", "rxe", "netdev", self.devices[0]], check=True)
 
     @staticmethod
     def delete(interface):
         """Begins to remove the devices of the interface: soft-RoCE waits until nobody has the device open."""
         links = json.loads(subprocess.run(["rdma", "-j", "link"], check=True, capture_output=True, text=True).stdout)
-        return [subprocess.Popen(["rdma", "link", "delete", link["ifname"]]) for link in links if link["netdev"] == interface]
+        return [(link["ifname"], subprocess.Popen(["rdma", "link", "delete", link["ifname"]])) for link in links
+                if link["netdev"] == interface]
 
 
 def more(parser):
