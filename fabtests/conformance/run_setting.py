@@ -3,7 +3,7 @@
 
 usage: run_setting.py SETTING[-auto] PROGRAM [ARGUMENTS...]
 
-With -auto, tests that set no progress mode request automatic progress.
+The settings nodes-verbs... need FAKE_IBVERBS, the file of the library that stands in for libibverbs. With -auto, tests that set no progress mode request automatic progress.
 """
 import os
 import subprocess
@@ -17,6 +17,8 @@ SECONDS_MAX = 580
 KEYED = "FI_CLUSTER_KEY=" + "0123456789abcdef" * 2
 ENCRYPTED = KEYED + " FI_CLUSTER_SECURITY=encrypt"
 
+VERBS = "FI_CLUSTER_LINK=verbs FI_CLUSTER_TEST_VERBS=" + os.environ.get("FAKE_IBVERBS", "")
+
 # setting -> (where: process | node | nodes | four, environment of even sides, environment of odd sides)
 SETTINGS = {
     "loopback-shm": ("process", "", ""),
@@ -27,6 +29,9 @@ SETTINGS = {
     "nodes-packet": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=packet"),
     "nodes-udp": ("nodes", "FI_CLUSTER_LINK=udp", "FI_CLUSTER_LINK=udp"),
     "nodes-mixed": ("nodes", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=udp"),
+    "nodes-verbs": ("nodes", VERBS, VERBS),
+    # One side's device disappears in the middle.
+    "nodes-verbs-lost": ("nodes", VERBS + " FAKE_VERBS_FAULT=remove@50", VERBS),
     "four-packet": ("four", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=packet"),
     "four-mixed": ("four", "FI_CLUSTER_LINK=packet", "FI_CLUSTER_LINK=udp"),
 }

@@ -223,6 +223,21 @@ class Warnings(unittest.TestCase):
             self.start()
         self.says(str(failure.exception), "no port is free", setting)
 
+    def test_25_no_rdma_library(self):
+        self.says(self.refused(FI_CLUSTER_LINK="verbs", FI_CLUSTER_TEST_VERBS="no-such-library.so"),
+                  "FI_CLUSTER_LINK=verbs is not possible", "no-such-library.so cannot be loaded")
+
+    def test_26_rdma_device_lost(self):
+        fake = os.path.join(Life.plugin, "test", "verbs", "libfake_ibverbs.so")
+        if not os.path.exists(fake):
+            self.skipTest("built without libibverbs-dev")
+        verbs = {"FI_CLUSTER_LINK": "verbs", "FI_CLUSTER_TEST_VERBS": fake}
+        one, other = self.start(**verbs, FAKE_VERBS_FAULT="remove@20"), self.start(2, **verbs)
+        handle, _ = acquaint(one, other)
+        for _ in range(60):
+            exchange(one, other, handle)
+        self.says_soon(one, "is no longer used (the device has failed or was removed)")
+
 
 if __name__ == "__main__":
     run_tests(__doc__, "setpriv", "prlimit", "unshare")

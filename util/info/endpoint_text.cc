@@ -57,6 +57,9 @@ std::string setup_text(const Report& report) {
   }
   ways += endpoint["shm"] == "yes" ? "; shared memory on this node"
                                    : "; no shared memory: " + endpoint["why_no_shm"];
+  for (const Record& record : report) {
+    if (record.kind() == "device") ways += "; verbs " + record["text"] + ", " + record["state"];
+  }
   text += paragraph(ways);
   std::string totals = "counted:";
   for (const Fact& fact : counters.facts()) {

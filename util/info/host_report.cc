@@ -131,6 +131,23 @@ void report_way(const char* name, bool permitted, bool chosen, const std::string
       .text("why", why);
 }
 
+/// Opens a queue pair as an endpoint would, and closes it. "Chosen" means that endpoints use it beside packet or
+/// udp.
+void report_verbs(const InterfaceAddress& place, const Options& options, Report& report) {
+  Options copy = options;  // it loses its key
+  const bool keyed = provider::KeySource(copy).find({}).credentials.has_value();
+  SystemEnvironment world;
+  std::string why;
+  const auto port = provider::choose_verbs(place, options, keyed, why);
+  os::OpenedVerbs opened;
+  if (port) {
+    const std::string& library = options.text(Options::Name::test_verbs);
+    opened = os::open_verbs_link(library, *port, world.environment(), why);
+  }
+  if (opened.link != nullptr) why = "beside the other link: " + provider::verbs_text(*port);
+  report_way("verbs", opened.link != nullptr, opened.link != nullptr, why, report);
+}
+
 /// Opens each link as an endpoint with this address would, and closes it.
 void report_links(const InterfaceAddress& place, const Options& options, Report& report) {
   SystemEnvironment world;
@@ -138,7 +155,7 @@ void report_links(const InterfaceAddress& place, const Options& options, Report&
   const std::shared_ptr<os::UdpPort> port = os::UdpPort::open(place.address, error);
   if (port == nullptr) {
     const std::string why = place.address.ip_text() + ": " + os::error_text(error);
-    for (const char* name : {"packet", "udp"}) report_way(name, false, false, why, report);
+    for (const char* name : {"packet", "udp", "verbs"}) report_way(name, false, false, why, report);
     return;
   }
   const std::string& wanted = options.text(Options::Name::link);
@@ -150,8 +167,9 @@ void report_links(const InterfaceAddress& place, const Options& options, Report&
       packet == nullptr ? "" : "frames of at most " + std::to_string(packet->frame_max()) + " bytes";
   report_way("packet", packet != nullptr, by_packet, packet != nullptr ? size : choice.reason, report);
   const auto udp = provider::choose_link(port, place.interface, with_link("udp"), world.environment()).link;
-  report_way("udp", true, wanted == "udp" || (wanted == "auto" && !by_packet),
+  report_way("udp", true, wanted != "packet" && !by_packet,
              "frames of at most " + std::to_string(udp->frame_max()) + " bytes", report);
+  report_verbs(place, options, report);
 }
 
 void report_shared_memory(const InterfaceAddress* place, const Options& options, Report& report) {

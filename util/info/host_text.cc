@@ -42,7 +42,7 @@ std::string host_text(const Report& report) {
   text += "\nInterfaces, best first\n";
   text += table_of(report, "interface",
                    {{"use", "use"}, {"interface", "interface"}, {"address", "address"}, {"why", "why"}});
-  text += "\nWays to peers: shared memory on this node, packet or udp to others\n";
+  text += "\nWays to peers: shared memory on this node, packet or udp to others, verbs beside them\n";
   text += table_of(report, "link", {{"use", "use"}, {"way", "link"}, {"why", "why"}});
   text += "\nThresholds\n";
   text += table_of(report, "threshold",

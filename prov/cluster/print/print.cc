@@ -70,11 +70,19 @@ std::string hexadecimal(const char* label, std::uint64_t value) {
   return std::string(" ") + label + " " + text;
 }
 
+std::string print_queue_pairs(const Opening& opening, ConstBytes rails) {
+  std::string text;
+  for (const VerbsAddress& each : read_verbs(opening, rails))
+    text += " " + each.address.text() + number("of", each.frame_max);
+  return text;
+}
+
 std::string print_opening(const Opening& opening, ConstBytes rails) {
   const SocketAddress sibling = read_sibling(opening, rails);
   return " [opening " + opening.name.text() + hexadecimal("epoch", opening.epoch) +
          hexadecimal("session", opening.session) + number("frame", opening.frame_max) +
-         number("window", opening.window) + (sibling.empty() ? "" : " sibling " + sibling.text()) + "]";
+         number("window", opening.window) + (sibling.empty() ? "" : " sibling " + sibling.text()) +
+         print_queue_pairs(opening, rails) + "]";
 }
 
 std::string print_ranges(const Ack& ack) {

@@ -36,7 +36,8 @@ std::string to_uri(const SocketAddress& address) {
   switch (address.family()) {
     case SocketAddress::Family::v4: return "fi_sockaddr_in://" + address.text();
     case SocketAddress::Family::v6: return "fi_sockaddr_in6://" + address.text();
-    case SocketAddress::Family::none: break;
+    case SocketAddress::Family::none:
+    case SocketAddress::Family::verbs: break;
   }
   return "";
 }

@@ -27,6 +27,15 @@ SocketAddress SocketAddress::v6(const std::byte* ip, std::uint16_t port, std::ui
   return address;
 }
 
+SocketAddress SocketAddress::queue_pair(const std::byte* gid, std::uint32_t number) {
+  SocketAddress address;
+  std::copy_n(gid, kGidBytes, address.ip_.begin());
+  address.scope_ = number;
+  address.port_ = static_cast<std::uint16_t>(number);  // for hash()
+  address.family_ = Family::verbs;
+  return address;
+}
+
 SocketAddress SocketAddress::from(const sockaddr* address, std::size_t size) {
   if (address == nullptr || size < sizeof(sockaddr_in)) return {};
   // The address may be unaligned, because some callers keep addresses in byte arrays.
@@ -88,17 +97,18 @@ bool SocketAddress::link_local() const {
 }
 
 ConstBytes SocketAddress::ip() const {
-  return {ip_.data(), family_ == Family::v4 ? 4u : family_ == Family::v6 ? 16u : 0u};
+  return {ip_.data(), family_ == Family::none ? 0u : family_ == Family::v4 ? 4u : 16u};
 }
 
 std::string SocketAddress::ip_text() const {
   char text[INET6_ADDRSTRLEN] = "(none)";
   if (family_ == Family::v4) inet_ntop(AF_INET, ip_.data(), text, sizeof text);
-  if (family_ == Family::v6) inet_ntop(AF_INET6, ip_.data(), text, sizeof text);
+  if (family_ == Family::v6 || verbs()) inet_ntop(AF_INET6, ip_.data(), text, sizeof text);
   return text;
 }
 
 std::string SocketAddress::text() const {
+  if (verbs()) return "queue pair " + std::to_string(scope_) + " at " + ip_text();
   const std::string port = ":" + std::to_string(port_);
   return family_ == Family::v6 ? "[" + ip_text() + "]" + port : ip_text() + port;
 }

@@ -1,5 +1,6 @@
 // A socket address: an IPv4 or IPv6 address and a port. It serves as the name of an endpoint. As text it
-// looks like "10.0.0.1:9228" or "[fd00::1]:9228".
+// looks like "10.0.0.1:9228" or "[fd00::1]:9228". The address of a queue pair of an RDMA device, which is no
+// socket, is stored in the same form: a GID and a number. Only paths have such addresses, and never endpoints.
 #pragma once
 
 #include <array>
@@ -20,12 +21,16 @@ namespace cluster {
 class SocketAddress {
  public:
   /// The enumeration is 16 bits wide so that SocketAddress has no padding and can be compared as a whole.
-  enum class Family : std::uint16_t { none, v4, v6 };
+  enum class Family : std::uint16_t { none, v4, v6, verbs };
+
+  static constexpr std::size_t kGidBytes = 16;
 
   SocketAddress() = default;
   /// `ip` is in network byte order, 4 bytes for v4 and 16 bytes for v6. `port` is in host byte order.
   static SocketAddress v4(const std::byte* ip, std::uint16_t port);
   static SocketAddress v6(const std::byte* ip, std::uint16_t port, std::uint32_t scope = 0);
+  /// The address of a queue pair: the GID of its port, with kGidBytes bytes, and its number.
+  static SocketAddress queue_pair(const std::byte* gid, std::uint32_t number);
   /// Converts a sockaddr_in or sockaddr_in6. Returns an empty address for anything else, or if `size` is too
   /// small.
   static SocketAddress from(const sockaddr* address, std::size_t size);
@@ -35,6 +40,8 @@ class SocketAddress {
 
   Family family() const { return family_; }
   bool empty() const { return family_ == Family::none; }
+  /// Returns true for the address of a queue pair.
+  bool verbs() const { return family_ == Family::verbs; }
   /// Returns true for 0.0.0.0 and ::.
   bool wildcard() const;
   /// Returns true for 224.0.0.0/4 and ff00::/8.
@@ -45,11 +52,12 @@ class SocketAddress {
   SocketAddress with_port(std::uint16_t port) const;
   bool same_host(const SocketAddress& other) const {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
-           scope_ == other.scope_;
+           (scope_ == other.scope_ || verbs());
   }
-  /// Returns the IP address in network byte order: 4 or 16 bytes, or none if the address is empty.
+  /// Returns the IP address in network byte order, or the GID: 4 or 16 bytes, or none if the address is empty.
   ConstBytes ip() const;
-  std::uint32_t scope() const { return scope_; }
+  std::uint32_t scope() const { return verbs() ? 0 : scope_; }
+  std::uint32_t queue_pair_number() const { return verbs() ? scope_ : 0; }
   std::string text() const;
   std::string ip_text() const;
 
@@ -71,7 +79,7 @@ class SocketAddress {
 
  private:
   std::array<std::byte, 16> ip_{};
-  std::uint32_t scope_ = 0;
+  std::uint32_t scope_ = 0;  ///< the number of a queue pair, if this is the address of one
   std::uint16_t port_ = 0;
   Family family_ = Family::none;
 };

@@ -161,6 +161,9 @@ class Link {
   /// Returns the size in bytes of the largest frame that this link sends or receives, including the
   /// FrameHeader.
   virtual std::size_t frame_max() const = 0;
+  /// Returns false if frame_max() limits only the paths over this link, on which longer frames leave in parts
+  /// (multipath/address_pairing.h: Rail::frame_max).
+  virtual bool limits_all_paths() const { return true; }
   /// Returns true if the link can send single frames of at most kEthertypeFrameMax bytes under the provider's
   /// EtherType (Path::ethertype). This path costs the receiving host less than IP. Not every network forwards
   /// frames of this EtherType, and not every peer receives them. Frames on the two paths may overtake each

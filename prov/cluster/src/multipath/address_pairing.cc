@@ -55,6 +55,7 @@ std::vector<link::Path> further_paths(std::span<const Rail> rails, std::span<con
     int best_score = -1;
     for (std::size_t i = 0; i < peer.size(); ++i) {
       if (peer[i].family() != rails[link].address.family()) continue;
+      if (peer[i].verbs() && !in_subnet(rails[link], peer[i])) continue;
       const int score = (in_subnet(rails[link], peer[i]) ? 4 : 0) + (used[i] ? 0 : 2) + (i == link ? 1 : 0);
       if (score > best_score) best = &peer[i];
       best_score = std::max(best_score, score);

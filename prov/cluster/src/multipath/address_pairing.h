@@ -2,7 +2,7 @@
 // the endpoint uses. A path is a rail together with an address of the peer. Each rail is paired with an
 // address on its subnet, if there is one. If the subnets do not decide, the positions in the lists do. As few
 // addresses as possible stay unpaired. For example, a side with one rail gets a path to each address of the
-// peer.
+// peer. A queue pair is paired only with a queue pair whose GID is on its subnet.
 //
 // The result is a guess. Challenges show later which paths work (multipath/path_validator.h).
 #pragma once
@@ -19,8 +19,10 @@ namespace cluster::multipath {
 
 struct Rail {
   SocketAddress address;
-  unsigned prefix_bits = 0;  ///< prefix length of its subnet; 0: unknown
-  std::string label;         ///< its name in log lines
+  unsigned prefix_bits = 0;   ///< prefix length of its subnet; 0: unknown
+  std::string label;          ///< its name in log lines
+  std::size_t frame_max = 0;  ///< of a queue pair: the longest frame over this rail
+  bool preferred = false;     ///< other paths carry frames only while none over such a rail works
 };
 
 inline constexpr std::size_t kPathsMax = 8;  ///< the largest number of IP paths to one peer

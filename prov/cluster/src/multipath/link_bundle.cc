@@ -11,7 +11,9 @@ LinkBundle::LinkBundle(std::vector<std::unique_ptr<link::Link>> links) {
 
 std::size_t LinkBundle::frame_max() const {
   std::size_t least = members_.front().link->frame_max();
-  for (const Member& member : members_) least = std::min(least, member.link->frame_max());
+  for (const Member& member : members_) {
+    if (member.link->limits_all_paths()) least = std::min(least, member.link->frame_max());
+  }
   return least;
 }
 

@@ -2,8 +2,7 @@
 
 #include <algorithm>
 #include <array>
-
-#include "wire/opening.h"
+#include <utility>
 
 namespace cluster::multipath {
 
@@ -56,15 +55,16 @@ PathManager::PathManager(std::span<const Rail> rails, const link::Path& first, s
 /// Tries each other rail once. After that, every second try uses the rail on the peer's subnet, because the
 /// other rails are needed only if that rail is cut.
 void PathManager::try_next_rail() {
-  if (rails_.size() < 2) return;
+  const std::size_t rails = ip_rails();
+  if (rails < 2) return;
   link::Path to = paths_[0]->address;
   const std::uint8_t home = rail_towards(rails_, to.to);
-  const bool each_tried = ++tries_ >= rails_.size();
+  const bool each_tried = ++tries_ >= rails;
   if (each_tried && to.link != home) {
     to.link = home;
   } else {
     do {
-      tried_rail_ = static_cast<std::uint8_t>((tried_rail_ + 1u) % rails_.size());
+      tried_rail_ = static_cast<std::uint8_t>((tried_rail_ + 1u) % rails);
     } while (tried_rail_ == home);
     to.link = tried_rail_;
   }
@@ -73,8 +73,8 @@ void PathManager::try_next_rail() {
 }
 
 link::Path PathManager::keep_alive_path(bool met) {
-  link::Path path = next_validated();
-  if (met || rails_.size() < 2) return path;
+  link::Path path = next_validated(false);
+  if (met || ip_rails() < 2) return path;
   asked_home_ = !asked_home_;
   const std::uint8_t home = rail_towards(rails_, path.to);
   if (!asked_home_ || path.link == home) return path;
@@ -83,14 +83,21 @@ link::Path PathManager::keep_alive_path(bool met) {
   return path;
 }
 
-void PathManager::join(std::span<const SocketAddress> peer) {
+std::size_t PathManager::ip_rails() const {
+  const auto verbs = [](const Rail& rail) { return rail.address.verbs(); };
+  return static_cast<std::size_t>(std::ranges::find_if(rails_, verbs) - rails_.begin());
+}
+
+void PathManager::join(std::span<const SocketAddress> peer, std::span<const wire::VerbsAddress> queue_pairs) {
   if (joined_ || peer.empty()) return;
   joined_ = true;
+  queue_pairs_.assign(queue_pairs.begin(), queue_pairs.end());
   const auto on_link = [&](const SocketAddress& address) {
     return std::ranges::any_of(rails_, [&](const Rail& rail) { return in_subnet(rail, address); });
   };
   for (const SocketAddress& address : peer) {
-    if (!is_local_address(rails_, address) && (everywhere_ || on_link(address))) peer_.push_back(address);
+    const bool may = (everywhere_ && !address.verbs()) || on_link(address);
+    if (may && !is_local_address(rails_, address)) peer_.push_back(address);
   }
   for (const link::Path& path : further_paths(rails_, peer_, paths_[0]->address)) {
     add(path, false);
@@ -210,18 +217,28 @@ bool PathManager::on_path_error(Time now, const link::PathError& error) {
   const bool others = std::any_of(paths_.begin(), paths_.end(), [&](const auto& path) {
     return !path->is_ethertype() && path->validator.validated() && !concerns(*path);
   });
-  if (!others) return false;
+  if (!others && !error.peer.verbs()) return false;  // a queue pair says nothing about the peer
   bool reached = false;
   for (const auto& path : paths_) {
     if (!concerns(*path)) continue;
     reached |= path->validator.proven();
     path->validator.fail(now);
   }
-  return !reached || error.status != Status::refused;
+  return !reached || error.peer.verbs() || error.status != Status::refused;
+}
+
+/// Returns the longest frame that a path between queue pairs carries, or kNone for an IP path.
+std::size_t PathManager::limit_of(const link::Path& to) const {
+  if (!to.to.verbs() || to.link >= rails_.size()) return PathState::kNone;
+  const auto peer = std::ranges::find(queue_pairs_, to.to, &wire::VerbsAddress::address);
+  const std::size_t ours = rails_[to.link].frame_max;
+  return peer == queue_pairs_.end() ? ours : std::min(ours, peer->frame_max);
 }
 
 std::size_t PathManager::add(const link::Path& to, bool validated) {
   paths_.push_back(std::make_unique<PathState>(link::ip_path(to), window_max_, validated));
+  paths_.back()->frame_max = limit_of(to);
+  paths_.back()->preferred = to.link < rails_.size() && rails_[to.link].preferred;
   ++ip_paths_;
   return paths_.size() - 1;
 }
@@ -272,6 +289,10 @@ void PathManager::report(const PathState& path, PathValidator::Event event) cons
   const std::string to = path.address.to.text();
   if (event == PathValidator::Event::works) {
     log_.info("rails: the path from %s to %s works", from.c_str(), to.c_str());
+  } else if (path.validator.proven() && path.is_verbs()) {
+    // The peer may just be computing: no keep-alive responder answers for a queue pair.
+    log_.info("rails: the path from %s to %s does not answer; frames use the other paths", from.c_str(),
+              to.c_str());
   } else if (path.validator.proven()) {
     log_.warn(
         "rails: the path from %s to %s has failed; frames use the other paths until it works again (is a "
@@ -307,10 +328,13 @@ PathManager::Grant PathManager::select(Time now) const {
   if (ip_paths_ == 1) return {0, paths_[0]->recovery.allowance(now)};
   std::array<DeliveryEstimate, 2 * kPathsMax> estimates;  // including the EtherType paths
   bool any_validated = false;
+  const bool preferred = std::ranges::any_of(
+      paths_, [](const auto& path) { return path->preferred && path->validator.validated(); });
   for (std::size_t i = 0; i < paths_.size(); ++i) {
     if (paths_[i]->is_ethertype()) continue;  // in its estimate `up` stays false
-    estimates[i] = estimate(now, i);
     any_validated |= paths_[i]->validator.validated();
+    if (preferred && !paths_[i]->preferred) continue;
+    estimates[i] = estimate(now, i);
   }
   if (!any_validated) {  // use all paths that have worked before, in turn
     const std::size_t last = least_recent(PathState::kNone);
@@ -376,12 +400,28 @@ std::size_t PathManager::window() const {
   return sum;
 }
 
-const link::Path& PathManager::next_validated() {
-  const int wanted = rank(least_recent(PathState::kNone));
+const link::Path& PathManager::next_validated(bool verbs) {
+  const auto may = [&](std::size_t i) {
+    return !paths_[i]->is_ethertype() && (verbs || !paths_[i]->is_verbs());
+  };
+  int wanted = 0;
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    if (may(i)) wanted = std::max(wanted, rank(i));
+  }
   do {
     next_validated_ = (next_validated_ + 1) % paths_.size();
-  } while (paths_[next_validated_]->is_ethertype() || rank(next_validated_) < wanted);
+  } while (!may(next_validated_) || rank(next_validated_) < wanted);
   return paths_[next_validated_]->address;
+}
+
+std::size_t PathManager::unlimited(std::size_t path) const {
+  if (paths_[path]->frame_max == PathState::kNone) return path;
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < paths_.size(); ++i) {
+    const bool may = !paths_[i]->is_ethertype() && !paths_[i]->is_verbs();
+    if (may && rank(i) > rank(best)) best = i;
+  }
+  return best;
 }
 
 void PathManager::on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next,
@@ -523,6 +563,7 @@ std::vector<PathStats> PathManager::stats() const {
 
 std::size_t PathManager::footprint() const {
   std::size_t bytes = (peer_.capacity() + validated_addresses_.capacity()) * sizeof(SocketAddress) +
+                      queue_pairs_.capacity() * sizeof(wire::VerbsAddress) +
                       paths_.capacity() * sizeof paths_.front();
   for (const auto& path : paths_) bytes += sizeof *path + path->recovery.losses().footprint();
   return bytes;

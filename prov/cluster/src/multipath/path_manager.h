@@ -37,6 +37,7 @@
 #include "multipath/address_pairing.h"
 #include "multipath/path_recovery.h"
 #include "multipath/path_validator.h"
+#include "wire/opening.h"
 
 namespace cluster::multipath {
 
@@ -47,6 +48,9 @@ struct PathState {
         validator(to.ethertype ? PathValidator::kEthertype : PathValidator::kIp, validated) {}
 
   bool is_ethertype() const { return address.ethertype; }
+  /// Returns true for a path between queue pairs. The endpoints only use it beside IP paths: nothing but
+  /// frames of the session and challenges of the flow travel over it.
+  bool is_verbs() const { return address.to.verbs(); }
 
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 
@@ -56,6 +60,10 @@ struct PathState {
   std::size_t companion = kNone;
   TransmissionNumber last_burst_end;  ///< of an IP path: no later transmission may overtake this one
   bool link_full = false;             ///< the path's link takes no more frames in this turn
+  /// The longest frame that the path carries, if the path is the reason for the limit. Other limits concern
+  /// all paths (reliability/frame_size.h).
+  std::size_t frame_max = kNone;
+  bool preferred = false;  ///< Rail::preferred
 };
 
 struct DeliveryEstimate {
@@ -99,12 +107,13 @@ class PathManager {
   // --- which paths there are ---
   /// Moves path 0 to another rail. Called while the peer has not answered anything yet.
   void try_next_rail();
-  /// Returns the path for the next keep-alive. Keep-alives use the paths of next_validated(). If the peer has
+  /// Returns the path for the next keep-alive. Keep-alives use the paths of next_validated() whose addresses
+  /// are IP addresses, because the keep-alive responder of the peer reads only these. If the peer has
   /// never answered (`met` is false), every second keep-alive uses the rail on the peer's subnet. Without
   /// this rule, many keep-alives might be sent before try_next_rail() returns to that rail.
   link::Path keep_alive_path(bool met);
   /// Adds further paths when the peer has listed its addresses. Later calls have no effect.
-  void join(std::span<const SocketAddress> peer);
+  void join(std::span<const SocketAddress> peer, std::span<const wire::VerbsAddress> queue_pairs = {});
   /// If `allowed` is false, addresses outside this side's subnets get no paths, because they may belong to
   /// anyone (RFC 9000 21.5.3).
   void allow_everywhere(bool allowed) { everywhere_ = allowed; }
@@ -164,7 +173,9 @@ class PathManager {
   std::size_t window() const;
   /// Returns the path for the next of several repeated frames, which use all validated paths in turn. If no
   /// path is validated now, they use the paths that were validated before.
-  const link::Path& next_validated();
+  const link::Path& next_validated() { return next_validated(true); }
+  /// Returns a path without a limit of its own: `path` if it has none, otherwise the best IP path.
+  std::size_t unlimited(std::size_t path) const;
 
   // --- loss recovery ---
   /// Records that a frame is retransmitted as transmission `next`. Its latest transmission was `last`, on the
@@ -221,6 +232,10 @@ class PathManager {
     bool spurious = false;
   };
 
+  /// Returns how many of the rails have IP addresses. They are the first ones.
+  std::size_t ip_rails() const;
+  const link::Path& next_validated(bool verbs);
+  std::size_t limit_of(const link::Path& to) const;
   std::size_t add(const link::Path& to, bool validated);
   void add_ethertype(std::size_t ip);
   /// Returns the IP path with this rail and this address.
@@ -252,6 +267,7 @@ class PathManager {
   std::vector<std::unique_ptr<PathState>> paths_;
   std::size_t ip_paths_ = 0;
   std::vector<SocketAddress> peer_;  ///< addresses that the peer has listed and that this side may use
+  std::vector<wire::VerbsAddress> queue_pairs_;  ///< of the peer
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
   bool everywhere_ = true;

@@ -64,7 +64,35 @@ void report_operation(const protocol::PendingOperation& what, Time now, Report& 
   record.text("waits_for", what.waits_for);
 }
 
+const char* state_text(os::VerbsState state) {
+  switch (state) {
+    case os::VerbsState::active: return "active";
+    case os::VerbsState::port_down: return "down";
+    case os::VerbsState::failed: return "failed";
+  }
+  return "";
+}
+
+void report_device(const VerbsRail& rail, Report& report) {
+  const os::VerbsPort& port = rail.port;
+  report.emplace_back("device")
+      .text("device", port.device)
+      .text("state", state_text(rail.state->load()))
+      .number("port", port.port)
+      .number("gid_index", port.gid_index)
+      .text("gid", port.gid.ip_text())
+      .number("speed_mbit", port.speed_mbit)
+      .number("frame_max_bytes", port.mtu)
+      .text("text", verbs_text(port));
+}
+
 }  // namespace
+
+std::string verbs_text(const os::VerbsPort& port) {
+  const std::string speed = port.speed_mbit == 0 ? "" : std::to_string(port.speed_mbit) + " Mbit/s, ";
+  return "port " + port.name() + ", GID " + std::to_string(port.gid_index) + " " + port.gid.ip_text() + ", " +
+         speed + "frames of at most " + std::to_string(port.mtu) + " bytes";
+}
 
 void report_options(const Options& options, Report& report) {
   options.each([&report](const OptionRow& row, const std::string& value, bool from_user) {
@@ -99,6 +127,7 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
         .number("rings_bytes", usage.bytes);
   }
   if (stats.application_away > Duration{}) report.back().number("no_call_ns", ns(stats.application_away));
+  for (const VerbsRail& rail : setup.verbs) report_device(rail, report);
   Record& counters = report.emplace_back("counters");
   stats.counters.each(
       [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });

@@ -179,6 +179,10 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
     return nullptr;
   }
   if (sessions) add_further_rails(places, *place, options_, environment, rails);
+  if (sessions && !add_verbs_rails(options_, keys.credentials.has_value(), environment, rails)) {
+    error = FI_EOPNOTSUPP;
+    return nullptr;
+  }
   for (const auto& each : rails.ports) {
     resources->keep_alive_responders.push_back(
         os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
@@ -200,7 +204,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
                             shm != nullptr,
                             no_shm_reason,
                             !sessions,
-                            rails.rings};
+                            rails.rings,
+                            rails.verbs};
   log_.info("endpoint %s on %s: %s link, frames of at most %zu bytes, shared memory %s%s",
             name.text().c_str(), joined(setup.interfaces).c_str(), link->name(), link->frame_max(),
             setup.shm ? "on" : "off: ", setup.shm ? "" : no_shm_reason.c_str());

@@ -9,6 +9,7 @@
 #include "os/descriptor.h"
 #include "os/packet_link.h"
 #include "os/udp_link.h"
+#include "wire/opening.h"
 
 namespace cluster::provider {
 namespace {
@@ -62,6 +63,24 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   return choice;
 }
 
+std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
+                                          std::string& reason) {
+  const std::string& wanted = options.text(Options::Name::link);
+  if (wanted != "auto" && wanted != "verbs") {
+    reason = "FI_CLUSTER_LINK=" + wanted;
+    return std::nullopt;
+  }
+  if (keyed) {
+    reason = "RDMA devices do not carry sealed frames yet, and there is a key";
+    return std::nullopt;
+  }
+  std::optional<os::VerbsPort> found =
+      os::find_verbs_port(options.text(Options::Name::test_verbs), place.interface, place.address, reason);
+  if (!found || found->active) return found;
+  reason = "port " + found->name() + " is not active";
+  return std::nullopt;
+}
+
 std::vector<std::string> OpenedRails::interface_names() const {
   std::vector<std::string> names;
   for (const multipath::Rail& rail : rails) names.push_back(rail.label);
@@ -99,6 +118,7 @@ bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, 
     rails.rings = std::move(choice.rings);
   }
   rails.rails.push_back({port->name(), place.prefix_bits, place.interface.name});
+  rails.places.push_back(place);
   rails.links.push_back(std::move(choice.link));
   rails.ports.push_back(std::move(port));
   return true;
@@ -129,6 +149,35 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
     port->bind_egress(place->interface.index);
     add_rail(*place, std::move(port), options, environment, true, rails);
   }
+}
+
+bool add_verbs_rails(const Options& options, bool keyed, const Environment& environment, OpenedRails& rails) {
+  std::string reason;
+  for (const InterfaceAddress& place : rails.places) {
+    if (rails.rails.size() == multipath::kPathsMax || rails.verbs.size() == wire::kVerbsMax) break;
+    std::string why_not;
+    std::optional<os::VerbsPort> port = choose_verbs(place, options, keyed, why_not);
+    os::OpenedVerbs opened;
+    if (port)
+      opened = os::open_verbs_link(options.text(Options::Name::test_verbs), *port, environment, why_not);
+    if (opened.link == nullptr) {
+      environment.log.info("%s has no rail over an RDMA device: %s", place.interface.name.c_str(),
+                           why_not.c_str());
+      if (reason.empty()) reason = why_not;
+      continue;
+    }
+    // A GID has the bits of an IPv6 address. An IPv4 address is the last 32 bits of its GID.
+    const bool v4 = place.address.family() == SocketAddress::Family::v4;
+    const unsigned prefix_bits = place.prefix_bits == 0 ? 0 : place.prefix_bits + (v4 ? 96 : 0);
+    const bool preferred = options.text(Options::Name::link) == "verbs";
+    rails.rails.push_back({opened.address, prefix_bits, port->name(), port->mtu, preferred});
+    rails.links.push_back(std::move(opened.link));
+    rails.verbs.push_back({*std::move(port), std::move(opened.state)});
+  }
+  if (!rails.verbs.empty() || options.text(Options::Name::link) != "verbs") return true;
+  environment.log.warn("FI_CLUSTER_LINK=verbs is not possible: %s; FI_CLUSTER_LINK=auto needs no RDMA device",
+                       reason.c_str());
+  return false;
 }
 
 }  // namespace cluster::provider

@@ -1,9 +1,11 @@
 // Opens the rails of an endpoint. A rail is a network interface that the endpoint uses, with a UDP port and a
 // link. The first rail is the interface whose address is the endpoint's name. The option FI_CLUSTER_RAILS
-// determines the further rails. Each failure is logged here in one line.
+// determines the further rails. Beside each of these rails there may be one more, over the RDMA device of the
+// interface (os/verbs_link.h). Each failure is logged here in one line.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,8 @@
 #include "os/interfaces.h"
 #include "os/ring_table.h"
 #include "os/udp_port.h"
+#include "os/verbs_link.h"
+#include "provider/endpoint_report.h"
 #include "provider/interface_addresses.h"
 #include "provider/options.h"
 
@@ -33,10 +37,17 @@ struct LinkChoice {
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 
+/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or a
+/// key excludes the device, or if there is none that works, returns nullopt and sets `reason`.
+std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
+                                          std::string& reason);
+
 /// The rails of one endpoint. The first rail has the address that is the endpoint's name. All vectors are in
-/// the same order.
+/// the same order. The rails over RDMA devices are the last. They have no ports and places.
 struct OpenedRails {
   std::vector<std::shared_ptr<os::UdpPort>> ports;
+  std::vector<InterfaceAddress> places;
+  std::vector<VerbsRail> verbs;
   std::vector<std::unique_ptr<link::Link>> links;
   std::vector<multipath::Rail> rails;
   /// Why the first link is not the packet link; empty if it is the packet link.
@@ -61,5 +72,8 @@ bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, 
 /// used, logs a warning and adds no rail for it.
 void add_further_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
                        const Options& options, const Environment& environment, OpenedRails& rails);
+/// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. Returns false, after a warning, if there
+/// is none and FI_CLUSTER_LINK=verbs is set.
+bool add_verbs_rails(const Options& options, bool keyed, const Environment& environment, OpenedRails& rails);
 
 }  // namespace cluster::provider

@@ -31,9 +31,17 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
 std::vector<SocketAddress> further_addresses(const Identity& identity) {
   std::vector<SocketAddress> further;
   for (const multipath::Rail& rail : identity.rails) {
-    if (rail.address != identity.name) further.push_back(rail.address);
+    if (rail.address != identity.name && !rail.address.verbs()) further.push_back(rail.address);
   }
   return further;
+}
+
+std::vector<wire::VerbsAddress> queue_pairs(const Identity& identity) {
+  std::vector<wire::VerbsAddress> named;
+  for (const multipath::Rail& rail : identity.rails) {
+    if (rail.address.verbs()) named.push_back({rail.address, rail.frame_max});
+  }
+  return named;
 }
 
 Liveness::Probes probes_for(const FlowSettings& settings) {
@@ -69,7 +77,8 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
            Counters& counters, BodyPool& bodies, Burst& burst, Random& random)
     : counters_(counters),
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
-      handshake_(opening_of(settings, identity), further_addresses(identity), identity.sibling),
+      handshake_(opening_of(settings, identity), further_addresses(identity), identity.sibling,
+                 queue_pairs(identity)),
       frame_size_(handshake_, paths_, log, settings.seal_overhead),
       timer_(kAckDelay, settings.turns),
       queue_(handshake_, frame_size_, paths_, bodies, status_),
@@ -135,7 +144,7 @@ void Flow::send_again() {
 void Flow::join_paths() {
   if (!handshake_.peer_has_opening()) return;
   frame_size_.send_pmtu_probe(queue_);
-  if (frame_size_.search_complete()) paths_.join(handshake_.peer_addresses());
+  if (frame_size_.search_complete()) paths_.join(handshake_.peer_addresses(), handshake_.peer_queue_pairs());
 }
 
 ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived,

@@ -23,6 +23,7 @@ namespace cluster::reliability {
 inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
                                          // One rail block may be the sibling's; our own name has none.
                                          wire::kRailsMax * sizeof(wire::RailBlock) +
+                                         wire::kVerbsMax * sizeof(wire::VerbsBlock) +
                                          wire::ack_block_size(wire::kAckRangesMax);
 
 /// The most pieces of user memory to which a frame may refer. A link takes a few more pieces in a frame,

@@ -96,7 +96,8 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
       frame_size_.on_black_hole(queue_.window().end());
       frames_left = true;
     }
-    const bool singly = handshake_.knows_peer() && frame_size_.singly(queue_.window().first());
+    const bool singly = handshake_.knows_peer() &&
+                        (frame_size_.singly(queue_.window().first()) || too_long_for_path(selection));
     if (singly ? send_singly(now, link, selection, ack, outcome.ack)
                : send_burst(now, link, selection, ack, outcome.ack))
       continue;
@@ -175,7 +176,7 @@ void FrameSender::encode(const FrameSelector::Selection& selection, const FrameL
 /// Returns false if the link did not take all frames.
 bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Selection& selection,
                              const OutgoingAck& ack, AckIncluded& included) {
-  encode(selection, limits_of(link), ack);
+  encode(selection, {frame_max_on(selection.path), link.integrity()}, ack);
   link::OutBurst& burst = burst_.out;
   const bool alone = selection.single_new_frame() && burst.front().size <= handshake_.ethertype_frame_max();
   const std::size_t path = alone ? paths_.path_for_lone_frame(selection.path) : selection.path;
@@ -211,6 +212,15 @@ bool FrameSender::meets_black_hole(Time now, const FrameSelector::Selection& sel
   return false;
 }
 
+/// Returns true if the path has a limit of its own, and a frame of the selection is longer.
+bool FrameSender::too_long_for_path(const FrameSelector::Selection& selection) const {
+  const std::size_t limit = paths_[selection.path].frame_max;
+  if (limit >= frame_size_.frame_max()) [[likely]]
+    return false;
+  return std::ranges::any_of(std::span(selection.picks).first(selection.count),
+                             [&](const FrameSelector::Pick& pick) { return size_of(pick.sequence) > limit; });
+}
+
 /// Like send_burst(), but passes the link one frame at a time. Frames that are too long leave in parts.
 bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::Selection& selection,
                               const OutgoingAck& ack, AckIncluded& included) {
@@ -221,7 +231,9 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
     one.frames_left = selection.frames_left || i + 1 < selection.count;
     one.retransmissions = one.picks[0].retransmission();
     const Sequence s = one.picks[0].sequence;
-    const bool too_long = size_of(s) > frame_size_.frame_max() && frame_size_.pmtu_probe() != s;
+    const bool pmtu_probe = frame_size_.pmtu_probe() == s;
+    if (pmtu_probe) one.path = paths_.unlimited(one.path);
+    const bool too_long = size_of(s) > frame_max_on(one.path) && !pmtu_probe;
     if (too_long ? send_in_parts(now, link, one, ack, included) : send_burst(now, link, one, ack, included))
       continue;
     for (++i; i < selection.count; ++i) selector_.put_back(selection.picks[i]);
@@ -235,7 +247,7 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
-  const FrameLimits limits = limits_of(link);
+  const FrameLimits limits{frame_max_on(selection.path), link.integrity()};
   encode(selection, limits, ack);
   const std::size_t repeated = sizeof(wire::FrameHeader) + handshake_.opening_size();
   PartEncoder parts(burst_.out.front(), repeated, limits);
@@ -334,10 +346,10 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   using wire::FrameKind;
   if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      // Over a proven path, an answer of the peer's keep-alive responder is enough.
-      const bool proven = paths_[due->path].validator.proven();
+      // Over a proven path, an answer of the peer's keep-alive responder is enough. It reads no queue pair.
+      const bool proven = paths_[due->path].validator.proven() && !due->to.to.verbs();
       const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
-      send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_size_.frame_max(),
+      send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_max_on(due->path),
                      link);
     }
   }

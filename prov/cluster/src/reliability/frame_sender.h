@@ -17,6 +17,7 @@
 // because the path must be able to carry such frames.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -150,6 +151,11 @@ class FrameSender {
   bool send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                      const OutgoingAck& ack, AckIncluded& included);
   FrameLimits limits_of(const link::Link& link) const { return {frame_size_.frame_max(), link.integrity()}; }
+  /// Returns the size of the longest frame for this path.
+  std::size_t frame_max_on(std::size_t path) const {
+    return std::min(frame_size_.frame_max(), paths_[path].frame_max);
+  }
+  bool too_long_for_path(const FrameSelector::Selection& selection) const;
   std::size_t size_of(Sequence s) const;
   void count_sent(std::size_t frames) {
     counters_.frames_sent += frames;

@@ -22,6 +22,9 @@ bool Handshake::accept(const wire::FrameView& view, const SocketAddress& from) {
       // Sets `peer_` last, because the allocation for the addresses may fail.
       std::vector<SocketAddress> addresses = wire::read_rails(view.rails);
       addresses.insert(addresses.begin(), view.opening.name);
+      std::vector<wire::VerbsAddress> queue_pairs = wire::read_verbs(view.opening, view.rails);
+      for (const wire::VerbsAddress& each : queue_pairs) addresses.push_back(each.address);
+      peer_queue_pairs_ = std::move(queue_pairs);
       peer_addresses_ = std::move(addresses);
       peer_ = view.opening;
       ours_.echo = view.opening.token;
@@ -36,7 +39,7 @@ void Handshake::confirm(const wire::FrameView& view) {
 }
 
 Handshake Handshake::towards(const wire::Opening& caller) const {
-  Handshake answering(ours_, further_, sibling_);
+  Handshake answering(ours_, further_, sibling_, queue_pairs_);
   answering.peer_ = caller;
   answering.ours_.echo = caller.token;
   return answering;
@@ -48,6 +51,7 @@ void Handshake::forget_peer() {
   peer_.reset();
   ours_.echo = 0;
   peer_addresses_.clear();
+  peer_queue_pairs_.clear();
 }
 
 }  // namespace cluster::reliability

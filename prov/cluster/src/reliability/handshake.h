@@ -61,12 +61,15 @@ class Handshake {
   static constexpr std::size_t kCallsMax = 1;
 
   /// `further`: addresses of this side besides its name. `sibling`: another endpoint of this process
-  /// (wire::feature::kSibling), or empty.
+  /// (wire::feature::kSibling), or empty. `queue_pairs`: of this side.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {},
-                     const SocketAddress& sibling = {})
-      : ours_(ours), further_(std::move(further)), sibling_(sibling) {
+                     const SocketAddress& sibling = {}, std::vector<wire::VerbsAddress> queue_pairs = {})
+      : ours_(ours), further_(std::move(further)), sibling_(sibling), queue_pairs_(std::move(queue_pairs)) {
     if (further_.size() >= wire::kRailsMax) further_.resize(wire::kRailsMax - 1);
+    if (queue_pairs_.size() > wire::kVerbsMax) queue_pairs_.resize(wire::kVerbsMax);
     ours_.rails = static_cast<std::uint8_t>(further_.size());
+    ours_.verbs = static_cast<std::uint8_t>(queue_pairs_.size());
+    if (!queue_pairs_.empty()) ours_.features |= wire::feature::kVerbs;
     if (!sibling_.empty()) ours_.features |= wire::feature::kSibling;
   }
 
@@ -74,6 +77,7 @@ class Handshake {
   std::uint32_t session() const { return ours_.session; }
   std::span<const SocketAddress> further_addresses() const { return further_; }
   const SocketAddress& sibling() const { return sibling_; }
+  std::span<const wire::VerbsAddress> queue_pairs() const { return queue_pairs_; }
   /// Returns true if the frame repeats our token, so its sender has received our opening.
   bool echoed(const wire::FrameView& view) const {
     return view.has_opening && view.opening.echo == ours_.token;
@@ -116,10 +120,12 @@ class Handshake {
   /// Returns the longest time by which the peer may delay an acknowledgement, according to its opening.
   Duration peer_ack_delay() const {
     if (!peer_ || (peer_->features & wire::feature::kAcksLate) == 0) return kAckDelay;
-    return peer_addresses_.size() > 1 ? kAckDelayOfRails : kAckDelayLate;
+    return peer_->rails != 0 ? kAckDelayOfRails : kAckDelayLate;
   }
-  /// Returns the peer's name and further addresses, or nothing while the peer is unknown.
+  /// Returns the peer's name, further addresses and queue pairs, or nothing while the peer is unknown.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
+  /// Returns the peer's queue pairs, whose addresses are among peer_addresses() as well.
+  std::span<const wire::VerbsAddress> peer_queue_pairs() const { return peer_queue_pairs_; }
 
   /// Returns true if the peer has this address. False while the peer is unknown.
   bool has_address(const SocketAddress& address) const {
@@ -140,7 +146,9 @@ class Handshake {
   /// Returns how many bytes our opening needs in each frame now.
   std::size_t opening_size() const {
     const std::size_t listed = further_.size() + (sibling_.empty() ? 0 : 1);
-    return peer_has_opening_ ? 0 : sizeof(wire::OpeningBlock) + listed * sizeof(wire::RailBlock);
+    return peer_has_opening_ ? 0
+                             : sizeof(wire::OpeningBlock) + listed * sizeof(wire::RailBlock) +
+                                   queue_pairs_.size() * sizeof(wire::VerbsBlock);
   }
 
  private:
@@ -156,8 +164,10 @@ class Handshake {
   wire::Opening ours_;
   std::vector<SocketAddress> further_;
   SocketAddress sibling_;
+  std::vector<wire::VerbsAddress> queue_pairs_;
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
+  std::vector<wire::VerbsAddress> peer_queue_pairs_;
   std::vector<PeerSession> forgotten_;  ///< ended sessions, which late frames must not revive
   bool peer_has_opening_ = false;
 };

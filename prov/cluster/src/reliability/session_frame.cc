@@ -22,7 +22,14 @@ std::byte* write_opening(const Handshake& handshake, std::byte* at) {
   std::memcpy(at, &block, sizeof block);
   at += sizeof block;
   for (const SocketAddress& address : handshake.further_addresses()) at = write_address(address, at);
-  return handshake.sibling().empty() ? at : write_address(handshake.sibling(), at);
+  if (!handshake.sibling().empty()) at = write_address(handshake.sibling(), at);
+  std::size_t left = handshake.queue_pairs().size();
+  for (const wire::VerbsAddress& each : handshake.queue_pairs()) {
+    const wire::VerbsBlock named = wire::verbs_block(each, --left);
+    std::memcpy(at, &named, sizeof named);
+    at += sizeof named;
+  }
+  return at;
 }
 
 /// Returns how much of the acknowledgement fits into a frame with `segment_bytes` bytes of segments.

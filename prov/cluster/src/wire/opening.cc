@@ -1,6 +1,9 @@
 #include "wire/opening.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <optional>
 
 #include "wire/frame.h"
 
@@ -35,6 +38,32 @@ std::size_t listed_size(std::uint8_t rails, std::uint32_t features) {
   return (rails + ((features & feature::kSibling) != 0 ? std::size_t{1} : 0)) * sizeof(RailBlock);
 }
 
+constexpr std::size_t kMtuLeast = 128;  ///< half the MTU with the code 1
+constexpr std::uint8_t kMtuCodeMax = 5;
+constexpr std::uint32_t kQueuePairEnd = 1u << 24;
+
+VerbsBlock verbs_at(const std::byte* at) {
+  VerbsBlock block;
+  std::memcpy(&block, at, sizeof block);
+  return block;
+}
+
+/// Checks the blocks of queue pairs at the start of `in`. Returns their size, or nothing if they are invalid.
+std::optional<std::size_t> checked_verbs(ConstBytes in) {
+  std::size_t size = 0;
+  for (std::size_t left = 1; left != 0; --left, size += sizeof(VerbsBlock)) {
+    if (in.size() < size + sizeof(VerbsBlock)) return std::nullopt;
+    const VerbsBlock block = verbs_at(in.data() + size);
+    if (size == 0) left += block.more;
+    if (block.kind != static_cast<std::uint8_t>(Gid::roce_v2)) continue;
+    const std::uint32_t number = block.queue_pair;
+    const bool no_gid = std::ranges::all_of(block.gid, [](std::uint8_t byte) { return byte == 0; });
+    if (number == 0 || number >= kQueuePairEnd || no_gid || block.mtu == 0 || block.mtu > kMtuCodeMax)
+      return std::nullopt;
+  }
+  return size;
+}
+
 }  // namespace
 
 bool is_endpoint_address(const SocketAddress& address) {
@@ -54,7 +83,8 @@ bool valid_rails(ConstBytes blocks) {
 
 void encode(const Opening& opening, OpeningBlock& out) {
   out = OpeningBlock{};
-  out.size = static_cast<std::uint16_t>(sizeof(OpeningBlock) + listed_size(opening.rails, opening.features));
+  out.size = static_cast<std::uint16_t>(sizeof(OpeningBlock) + listed_size(opening.rails, opening.features) +
+                                        opening.verbs * sizeof(VerbsBlock));
   out.version_min = out.version_max = kVersion;
   out.session = opening.session;
   out.epoch = opening.epoch;
@@ -88,6 +118,8 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   out.token = block.token;
   out.echo = block.echo;
   rails = in.subspan(sizeof block, block.rails * sizeof(RailBlock));
+  const ConstBytes behind = in.first(size).subspan(sizeof block + listed);
+  if ((out.features & feature::kVerbs) != 0 && !checked_verbs(behind)) return 0;
   const bool valid = out.session != 0 && out.window != 0 && is_endpoint_address(out.name) &&
                      out.frame_max >= 512 && out.epoch < kEpochEnd &&
                      valid_rails(in.subspan(sizeof block, listed));
@@ -114,6 +146,30 @@ SocketAddress read_sibling(const Opening& opening, ConstBytes rails) {
   if ((opening.features & feature::kSibling) == 0) return {};
   return address_of(block_at({rails.data(), rails.size() + sizeof(RailBlock)}, rails.size()),
                     opening.name.scope());
+}
+
+VerbsBlock verbs_block(const VerbsAddress& queue_pair, std::size_t more) {
+  VerbsBlock block{};
+  block.kind = static_cast<std::uint8_t>(Gid::roce_v2);
+  while (block.mtu < kMtuCodeMax && kMtuLeast << (block.mtu + 1) <= queue_pair.frame_max) ++block.mtu;
+  block.more = static_cast<std::uint8_t>(more);
+  block.queue_pair = queue_pair.address.queue_pair_number();
+  put_ip(queue_pair.address, block.gid);
+  return block;
+}
+
+/// The blocks follow the further addresses and the sibling.
+std::vector<VerbsAddress> read_verbs(const Opening& opening, ConstBytes rails) {
+  std::vector<VerbsAddress> read;
+  if ((opening.features & feature::kVerbs) == 0) return read;
+  const std::byte* at = rails.data() + listed_size(opening.rails, opening.features);
+  for (std::size_t left = std::size_t{1} + verbs_at(at).more; left != 0; --left, at += sizeof(VerbsBlock)) {
+    const VerbsBlock block = verbs_at(at);
+    if (block.kind != static_cast<std::uint8_t>(Gid::roce_v2) || read.size() == kVerbsMax) continue;
+    const auto* gid = reinterpret_cast<const std::byte*>(at + offsetof(VerbsBlock, gid));
+    read.push_back({SocketAddress::queue_pair(gid, block.queue_pair), kMtuLeast << block.mtu});
+  }
+  return read;
 }
 
 std::vector<SocketAddress> read_rails(ConstBytes blocks) {

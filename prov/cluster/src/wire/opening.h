@@ -33,6 +33,9 @@ inline constexpr std::uint32_t kAcksLate = 16;
 inline constexpr std::uint32_t kNotStored = 32;
 /// Frames on the EtherType path to the sender may have link::kEthertypeFrameMax bytes.
 inline constexpr std::uint32_t kEthertypeWhole = 64;
+/// VerbsBlocks follow the further addresses and the sibling. An endpoint that does not know this bit skips
+/// them: they are within the size of the opening, behind all that it knows.
+inline constexpr std::uint32_t kVerbs = 128;
 }  // namespace feature
 
 /// The layout on the wire. Newer versions append fields. Readers skip fields that they do not know.
@@ -66,12 +69,39 @@ static_assert(sizeof(RailBlock) == 20);
 /// The largest number of addresses of one endpoint, including its name. Readers ignore further addresses.
 inline constexpr std::size_t kRailsMax = 8;
 
+/// A queue pair of the sender, on an RDMA device. It receives frames of sessions, but no first contact.
+struct VerbsBlock {
+  std::uint8_t kind;  ///< of the GID, see enum class Gid. Readers skip blocks of other kinds.
+  std::uint8_t mtu;   ///< code of the longest datagram: 1 = 256 bytes, 2 = 512, ..., 5 = 4096
+  std::uint8_t more;  ///< number of VerbsBlocks behind this one
+  std::uint8_t reserved;
+  Le32 queue_pair;  ///< its number, below 2^24
+  std::uint8_t gid[16];
+};
+static_assert(sizeof(VerbsBlock) == 24);
+
+enum class Gid : std::uint8_t { roce_v2 = 1 };
+
+/// The Q_Key of all queue pairs. It protects nothing: sessions and keys do.
+inline constexpr std::uint32_t kQueueKey = 0x2c1f0000;
+/// The largest number of queue pairs that an endpoint names. Readers ignore further blocks.
+inline constexpr std::size_t kVerbsMax = 4;
+
+/// A queue pair, and the size of the longest frame that it can receive.
+struct VerbsAddress {
+  SocketAddress address;
+  std::size_t frame_max = 0;
+
+  friend bool operator==(const VerbsAddress&, const VerbsAddress&) = default;
+};
+
 /// An opening that was checked, in host byte order.
 struct Opening {
   std::uint32_t session = 0;
   std::uint64_t epoch = 0;
   SocketAddress name;
   std::uint8_t rails = 0;  ///< number of RailBlocks that follow: one for each rail except that of the name
+  std::uint8_t verbs = 0;  ///< of an opening to encode: the number of VerbsBlocks that follow
   std::uint32_t features = 0;
   std::uint16_t frame_max = 0;
   std::uint16_t window = 0;
@@ -98,6 +128,10 @@ bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& addres
 SocketAddress read_sibling(const Opening& opening, ConstBytes rails);
 
 RailBlock rail_block(const SocketAddress& address);
+/// `more`: the number of blocks behind this one.
+VerbsBlock verbs_block(const VerbsAddress& queue_pair, std::size_t more);
+/// Returns the queue pairs in a decoded opening whose kind of GID this version knows.
+std::vector<VerbsAddress> read_verbs(const Opening& opening, ConstBytes rails);
 /// Reads the addresses from `blocks`, which decode() must have checked.
 std::vector<SocketAddress> read_rails(ConstBytes blocks);
 

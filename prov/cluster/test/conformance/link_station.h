@@ -63,8 +63,9 @@ struct Station {
   World world;
   std::shared_ptr<os::UdpPort> port;
   std::unique_ptr<link::Link> link;
+  SocketAddress queue_pair;  ///< of a verbs link
 
-  SocketAddress name() const { return port->name(); }
+  SocketAddress name() const { return queue_pair.empty() ? port->name() : queue_pair; }
   /// One send_burst; each frame in two pieces.
   std::size_t send_once(const link::Path& path, const std::vector<std::vector<std::byte>>& frames);
   /// Repeats while the link has no space.

@@ -11,6 +11,7 @@
 #include "os/packet_link.h"
 #include "os/packet_ring.h"
 #include "os/udp_link.h"
+#include "os/verbs_link.h"
 #include "wire/admit.h"
 #include "wire/control.h"
 
@@ -19,7 +20,7 @@ namespace {
 
 using Family = SocketAddress::Family;
 
-enum class Kind { udp, packet, packet_without_offload };
+enum class Kind { udp, packet, packet_without_offload, verbs };
 
 struct Case {
   const char* name;
@@ -69,12 +70,27 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
       return;
     }
     const os::Interface interface = hosts_->interface(host);
+    if (kind == Kind::verbs) return open_verbs(host, interface, station);
     on(host, [&] {
       std::string reason;
       os::PacketSettings settings;
       settings.offload = kind == Kind::packet;
       station.link =
           os::open_packet_link(station.port, interface, settings, station.world.environment, reason);
+      if (!station.link) station.world.log.warn("%s", reason.c_str());
+    });
+  }
+
+  /// Over a library that stands in for libibverbs. It makes a queue pair of a UDP socket.
+  void open_verbs(int host, const os::Interface& interface, Station& station) {
+    on(host, [&] {
+      std::string reason;
+      const auto port = os::find_verbs_port(FAKE_IBVERBS, interface, address(host), reason);
+      if (port) {
+        os::OpenedVerbs opened = os::open_verbs_link(FAKE_IBVERBS, *port, station.world.environment, reason);
+        station.link = std::move(opened.link);
+        station.queue_pair = opened.address;
+      }
       if (!station.link) station.world.log.warn("%s", reason.c_str());
     });
   }
@@ -86,7 +102,11 @@ class LinkConformance : public ::testing::TestWithParam<Case> {
     return responder;
   }
 
-  bool packet(int side) const { return GetParam().kinds[side] != Kind::udp; }
+  bool packet(int side) const {
+    return GetParam().kinds[side] == Kind::packet || GetParam().kinds[side] == Kind::packet_without_offload;
+  }
+  /// Queue pairs have no super-frames, no ICMP and no keep-alive responder.
+  bool verbs() const { return GetParam().kinds[0] == Kind::verbs; }
 
   /// As the components above do: keeps the path back that frames showed.
   void learn_paths() {
@@ -147,13 +167,15 @@ TEST_P(LinkConformance, KeepsBurstsWholeAndInOrder) {
 
 TEST_P(LinkConformance, TakesAnyMixtureOfSizes) {
   learn_paths();
+  const std::size_t longest = std::min<std::size_t>(1400, left.link->frame_max() - kNumberedMin);
   std::vector<std::vector<std::byte>> frames;
-  for (std::uint32_t i = 0; i < 32; ++i) frames.push_back(numbered(i, kNumberedMin + (i * i * 37) % 1400));
+  for (std::uint32_t i = 0; i < 32; ++i) frames.push_back(numbered(i, kNumberedMin + (i * i * 37) % longest));
   left.send(to_right, frames);
   expect_sequence(right.receive(frames.size()), 0, frames.size());
 }
 
 TEST_P(LinkConformance, SaysWhereFramesThatCameTogetherEnd) {
+  if (verbs()) GTEST_SKIP() << "each frame comes alone";
   learn_paths();
   constexpr std::size_t kSize = 1200;
   constexpr std::size_t kFrames = 20;
@@ -178,12 +200,14 @@ TEST_P(LinkConformance, SaysWhereFramesThatCameTogetherEnd) {
 }
 
 TEST_P(LinkConformance, FrameMaxFollowsTheMtu) {
+  if (verbs()) GTEST_SKIP() << "the device decides";
   const std::size_t headers = GetParam().family == Family::v4 ? 28 : 48;
   EXPECT_EQ(left.link->frame_max(), TwoHosts::kMtu - headers);
 }
 
 TEST_P(LinkConformance, DropsAndCountsWhatIsTooLong) {
   if (!GetParam().two_hosts) GTEST_SKIP() << "loopback takes longer frames";
+  EXPECT_TRUE(!verbs() || left.link->frame_max() == 1024);
   learn_paths();
   const std::size_t too_long = left.link->frame_max() + 8;
   EXPECT_EQ(left.send_once(to_right, {numbered(1, too_long)}), 1U);
@@ -213,7 +237,7 @@ TEST_P(LinkConformance, TakesFramesThatNoCableCarries) {
     return !right.poll().empty();
   };
   EXPECT_TRUE(eventually(arrives)) << "nothing passes though the cable is whole again";
-  if (GetParam().simple_cards || GetParam().kinds[0] == Kind::packet_without_offload) return;
+  if (GetParam().simple_cards || GetParam().kinds[0] == Kind::packet_without_offload || verbs()) return;
   const auto arrives_together = [&] {
     left.send_once(to_right, burst(20, 200));
     return std::ranges::any_of(right.poll(), [](const Numbered& frame) { return frame.joined; });
@@ -247,6 +271,7 @@ TEST_P(LinkConformance, LosesButNeverCorruptsFramesThatAreNotRead) {
 }
 
 TEST_P(LinkConformance, ReportsPortUnreachableWhenThePeerIsGone) {
+  if (verbs()) GTEST_SKIP() << "a network of queue pairs does not say";
   learn_paths();
   const SocketAddress gone = right.name();
   right.link.reset();
@@ -261,6 +286,7 @@ TEST_P(LinkConformance, ReportsPortUnreachableWhenThePeerIsGone) {
 }
 
 TEST_P(LinkConformance, SendsOnAfterAPathError) {
+  if (verbs()) GTEST_SKIP() << "a network of queue pairs does not say";
   const std::shared_ptr<os::UdpPort> port = right.port;
   int error = 0;
   link::Path closed_port;
@@ -276,6 +302,7 @@ TEST_P(LinkConformance, SendsOnAfterAPathError) {
 }
 
 TEST_P(LinkConformance, ReachesAPeerOnTheSameHost) {
+  if (verbs()) GTEST_SKIP() << "paths between queue pairs lead to other hosts only";
   Station neighbour;
   open(1, neighbour, Kind::udp);
   ASSERT_TRUE(neighbour.link);
@@ -292,6 +319,7 @@ TEST_P(LinkConformance, ReachesAPeerOnTheSameHost) {
 }
 
 TEST_P(LinkConformance, FramesFromThisHostArriveWhileTheWireIsBusy) {
+  if (verbs()) GTEST_SKIP() << "paths between queue pairs lead to other hosts only";
   learn_paths();
   Station neighbour;
   open(1, neighbour, Kind::udp);
@@ -311,6 +339,7 @@ TEST_P(LinkConformance, FramesFromThisHostArriveWhileTheWireIsBusy) {
 }
 
 TEST_P(LinkConformance, KeepAliveResponderAnswersWhileTheLinkIsNotRead) {
+  if (verbs()) GTEST_SKIP() << "keep-alives are for the UDP port";
   learn_paths();
   const std::shared_ptr<void> responder = responder_of(1, right);
   for (const std::uint32_t nonce : {17U, 18U}) {
@@ -330,6 +359,7 @@ TEST_P(LinkConformance, KeepAliveResponderAnswersWhileTheLinkIsNotRead) {
 }
 
 TEST_P(LinkConformance, KeepAliveResponderLeavesDataAndPathErrorsAlone) {
+  if (verbs()) GTEST_SKIP() << "keep-alives are for the UDP port";
   const std::shared_ptr<void> left_responder = responder_of(0, left);
   const std::shared_ptr<void> right_responder = responder_of(1, right);
   learn_paths();
@@ -369,6 +399,7 @@ constexpr Case kCases[] = {
     {"packet_without_offload_v4", true, {Kind::packet_without_offload, Kind::packet}, Family::v4},
     {"packet_without_offload_v6", true, {Kind::packet_without_offload, Kind::udp}, Family::v6},
     {"packet_simple_cards_v4", true, {Kind::packet, Kind::packet}, Family::v4, true},
+    {"verbs_verbs_v4", true, {Kind::verbs, Kind::verbs}, Family::v4},
     {"packet_simple_cards_v6", true, {Kind::packet, Kind::packet}, Family::v6, true},
 };
 

@@ -6,7 +6,8 @@ from source import Violation
 DOCUMENT = "prov/cluster/docs/protocol.md"
 SOURCES = "prov/cluster/src/"
 OPTIONS = SOURCES + "provider/options.def"
-LAYOUTS = {"1.1": ("wire/frame.h", "FrameHeader"), "1.3": ("wire/ack.h", "AckBlock"), "2.1": ("wire/opening.h", "OpeningBlock")}
+LAYOUTS = {"1.1": ("wire/frame.h", "FrameHeader"), "1.3": ("wire/ack.h", "AckBlock"), "2.1": ("wire/opening.h", "OpeningBlock"),
+           "2.9": ("wire/opening.h", "VerbsBlock")}
 NUMBERS = "8"
 # Every number in these is part of how a session behaves, so it must be in the table.
 COMPLETE = r"prov/cluster/src/((?:reliability|multipath)/\w+\.h|protocol/pull_budget\.h|protocol/channel\.h)"

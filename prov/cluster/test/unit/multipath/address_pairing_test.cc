@@ -49,6 +49,24 @@ TEST(AddressPairing, OneInterfaceReachesEveryAddress) {
   EXPECT_TRUE(pairs({}, peer, 0).empty());
 }
 
+SocketAddress queue_pair(const char* ip, std::uint32_t number) {
+  std::byte gid[SocketAddress::kGidBytes]{};
+  gid[10] = gid[11] = std::byte{0xff};
+  EXPECT_EQ(inet_pton(AF_INET, ip, gid + 12), 1);
+  return SocketAddress::queue_pair(gid, number);
+}
+
+TEST(AddressPairing, QueuePairsGoWithQueuePairsOfTheirSubnetAlone) {
+  const std::vector<Rail> own{{v4("10.0.0.1"), 24, "eth0"},
+                              {queue_pair("10.0.0.1", 17), 96 + 24, "rxe0/1", 1024}};
+  const std::vector<SocketAddress> near{v4("10.0.0.2"), queue_pair("10.0.0.2", 18)};
+  EXPECT_EQ(pairs(own, near, 0), (std::vector<RailAndAddress>{{1, near[1]}}));
+  EXPECT_TRUE(pairs(own, {{v4("10.0.1.2"), queue_pair("10.0.1.2", 18)}}, 0).empty()) << "another subnet";
+  EXPECT_TRUE(pairs({own[0]}, near, 0).empty()) << "only the peer has a device";
+  EXPECT_TRUE(pairs(own, {near[0]}, 0).empty()) << "only this side has a device";
+  EXPECT_TRUE(is_local_address(own, queue_pair("10.0.0.1", 99))) << "another process of this node";
+}
+
 TEST(AddressPairing, WhatBothSidesHaveIsNotThePeers) {
   const std::vector<Rail> own{{v4("10.0.0.1"), 24, "eth0"}, {v4("172.17.0.1"), 16, "eth1"}};
   EXPECT_TRUE(is_local_address(own, v4("172.17.0.1")));

@@ -87,6 +87,16 @@ TEST_F(ForgedFramesTest, AnOldPlaceMovesNoTransmissionNumber) {
   EXPECT_TRUE(b.engine.quiescent());
 }
 
+/// No firewall of the host has seen such a frame.
+TEST_F(ForgedFramesTest, NoSessionBeginsOverAQueuePair) {
+  const std::byte gid[SocketAddress::kGidBytes]{std::byte{0xfd}};
+  inject(SocketAddress::queue_pair(gid, 17), kA, ForgedFrame::call(kB, 0xF0F0F0, kLate).bytes());
+  pass(a);
+  EXPECT_EQ(a.counters().refused_malformed, 1u);
+  EXPECT_EQ(a.counters().unexpected, 0u);
+  EXPECT_EQ(a.counters().frames_sent, 0u);
+}
+
 TEST_F(ForgedFramesTest, AFinWhoseEndCannotBeClosesNothing) {
   converse();
   ForgedFrame fin(genuine);

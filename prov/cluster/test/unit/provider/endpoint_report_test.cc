@@ -35,7 +35,7 @@ TEST(EndpointReport, EveryOptionHasTheOriginOfItsValue) {
   EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["unit"], "ms");
   EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["from"], "default") << "an empty value counts as unset";
   EXPECT_EQ(found.at("FI_CLUSTER_SHM_EAGER")["from"], "default") << "a refused value is not in force";
-  EXPECT_EQ(found.at("FI_CLUSTER_LINK")["allowed"], "auto, packet, udp");
+  EXPECT_EQ(found.at("FI_CLUSTER_LINK")["allowed"], "auto, packet, udp, verbs");
 }
 
 TEST(EndpointReport, AnEndpointAndItsPeers) {

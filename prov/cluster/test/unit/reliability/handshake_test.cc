@@ -66,6 +66,7 @@ TEST_F(HandshakeTest, HowLateAPeerAcknowledgesFollowsFromItsOpening) {
     wire::FrameView view = answer(opening(1).token);
     view.opening.features = features;
     view.rails = rails;
+    view.opening.rails = static_cast<std::uint8_t>(rails.size() / sizeof(wire::RailBlock));
     EXPECT_TRUE(fresh.accept(view, address(2)));
     return fresh.peer_ack_delay();
   };

@@ -21,7 +21,7 @@ Opening sample(bool v6) {
   opening.session = 0xA1A2A3A4;
   opening.epoch = 0x31B2B3B4B5B6B7B8;
   opening.name = v6 ? SocketAddress::v6(ip.data(), 9228, 7) : SocketAddress::v4(ip.data(), 9228);
-  opening.features = 0xC1C2C3C4;
+  opening.features = 0xC1C2C344;
   opening.frame_max = 8972;
   opening.window = 512;
   opening.token = 0xD1D2D3D4D5D6D7D8;
@@ -106,6 +106,95 @@ TEST(Opening, NamesASiblingBehindFurtherAddresses) {
   bytes[bytes.size() - sizeof(RailBlock)] = std::byte{5};  // of no known family
   EXPECT_EQ(wire::decode(bytes, out, rails), 0u);
   EXPECT_TRUE(read_sibling(sample(false), {}).empty());
+}
+
+SocketAddress queue_pair(int host, std::uint32_t number) {
+  std::byte gid[SocketAddress::kGidBytes]{};
+  gid[10] = gid[11] = std::byte{0xff};
+  gid[15] = static_cast<std::byte>(host);
+  return SocketAddress::queue_pair(gid, number);
+}
+
+void append(std::vector<std::byte>& bytes, const VerbsBlock& block) {
+  const ConstBytes added = as_bytes(static_cast<const void*>(&block), sizeof block);
+  bytes.insert(bytes.end(), added.begin(), added.end());
+}
+
+/// An opening with a further address, a sibling and these queue pairs.
+std::vector<std::byte> with_queue_pairs(const std::vector<VerbsAddress>& named) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{1}, std::byte{2}};
+  Opening opening = sample(false);
+  opening.features = feature::kSibling | feature::kVerbs;
+  opening.rails = 1;
+  opening.verbs = static_cast<std::uint8_t>(named.size());
+  std::vector<std::byte> bytes = encoded(opening);
+  for (const std::uint16_t port : {std::uint16_t{7}, std::uint16_t{8}}) {
+    const RailBlock block = rail_block(SocketAddress::v4(ip, port));
+    const ConstBytes added = as_bytes(static_cast<const void*>(&block), sizeof block);
+    bytes.insert(bytes.end(), added.begin(), added.end());
+  }
+  for (std::size_t i = 0; i < named.size(); ++i) append(bytes, verbs_block(named[i], named.size() - i - 1));
+  return bytes;
+}
+
+TEST(Opening, CarriesQueuePairs) {
+  const std::vector<VerbsAddress> named{{queue_pair(1, 17), 1024}, {queue_pair(2, 0xfffffe), 4096}};
+  const std::vector<std::byte> bytes = with_queue_pairs(named);
+  Opening out;
+  ConstBytes rails;
+  ASSERT_EQ(wire::decode(bytes, out, rails), bytes.size());
+  EXPECT_EQ(read_verbs(out, rails), named);
+  EXPECT_EQ(read_rails(rails).size(), 1u) << "queue pairs are no further addresses";
+  EXPECT_EQ(read_sibling(out, rails).port(), 8);
+  for (std::size_t cut = 1; cut <= 2 * sizeof(VerbsBlock); ++cut) {
+    std::vector<std::byte> shorter(bytes.begin(), bytes.end() - static_cast<std::ptrdiff_t>(cut));
+    shorter[0] = static_cast<std::byte>(shorter.size());
+    EXPECT_EQ(wire::decode(shorter, out, rails), 0u) << cut;
+  }
+  EXPECT_TRUE(read_verbs(sample(false), {}).empty());
+}
+
+TEST(Opening, RefusesQueuePairsThatCannotBe) {
+  const std::vector<std::byte> good = with_queue_pairs({{queue_pair(1, 17), 1024}});
+  const std::size_t at = good.size() - sizeof(VerbsBlock);
+  Opening out;
+  ConstBytes rails;
+  const auto spoiled = [&](std::size_t offset, std::initializer_list<int> values) {
+    std::vector<std::byte> bytes = good;
+    for (const int value : values) bytes[at + offset++] = static_cast<std::byte>(value);
+    return wire::decode(bytes, out, rails) == 0;
+  };
+  EXPECT_FALSE(spoiled(0, {}));
+  EXPECT_TRUE(spoiled(offsetof(VerbsBlock, mtu), {0}));
+  EXPECT_TRUE(spoiled(offsetof(VerbsBlock, mtu), {6}));
+  EXPECT_TRUE(spoiled(offsetof(VerbsBlock, more), {1}));
+  EXPECT_TRUE(spoiled(offsetof(VerbsBlock, queue_pair), {0, 0, 0, 0}));
+  EXPECT_TRUE(spoiled(offsetof(VerbsBlock, queue_pair), {0, 0, 0, 1}));
+  EXPECT_TRUE(spoiled(offsetof(VerbsBlock, gid), {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));
+}
+
+/// A kind of a later version may mean anything by the other bytes.
+TEST(Opening, SkipsQueuePairsOfOtherKinds) {
+  const VerbsAddress known{queue_pair(2, 18), 2048};
+  std::vector<std::byte> bytes = with_queue_pairs({{queue_pair(1, 17), 1024}, known});
+  const std::size_t first = bytes.size() - 2 * sizeof(VerbsBlock);
+  bytes[first + offsetof(VerbsBlock, kind)] = std::byte{9};
+  bytes[first + offsetof(VerbsBlock, mtu)] = std::byte{77};
+  Opening out;
+  ConstBytes rails;
+  ASSERT_EQ(wire::decode(bytes, out, rails), bytes.size());
+  EXPECT_EQ(read_verbs(out, rails), std::vector{known});
+}
+
+TEST(Opening, QueuePairsBeyondTheMostAreIgnored) {
+  std::vector<VerbsAddress> named;
+  for (int i = 0; i < 7; ++i) named.push_back({queue_pair(i + 1, 17), 1024});
+  const std::vector<std::byte> bytes = with_queue_pairs(named);
+  Opening out;
+  ConstBytes rails;
+  ASSERT_EQ(wire::decode(bytes, out, rails), bytes.size());
+  named.resize(kVerbsMax);
+  EXPECT_EQ(read_verbs(out, rails), named);
 }
 
 /// Together with the name there are never more than kRailsMax: arrays of paths have that size.

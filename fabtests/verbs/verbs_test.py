@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Frames travel between queue pairs, and a device that goes away costs no message.
+
+    verbs_test.py --build BUILD --program life_peer [--devices ETH0 ETH1] [test...]
+
+Two processes exchange checked messages: every byte follows from the seed of its message. Without --devices they are on two
+virtual nodes, over a library that stands in for libibverbs (prov/cluster/test/verbs). With --devices they are on this node, each
+on the interface of a real RDMA device, such as one of `rdma link add ... type rxe`. The tests then delete these devices.
+"""
+import json
+import os
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "life"))
+from life_process import LATE, SECONDS_MAX, Life, Process, acquaint, run_tests, virtual_nodes  # noqa: E402
+
+SIZE_MAX = 2000000
+VALIDATED_MAX = 10  # seconds until the path has been validated
+GIVEN_BACK_MAX = 10  # seconds until an endpoint gives a removed device back
+STILL_MAX = 1.0  # seconds without a message when a device is lost
+
+
+class Verbs(unittest.TestCase):
+    devices = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = None
+        if cls.devices is None:
+            cls.cluster = virtual_nodes.make(2, suffix="-verbs")
+            cls.addClassCleanup(cls.cluster.down)
+
+    def start(self, side, **settings):
+        settings = {"FI_CLUSTER_LINK": "verbs", "FI_CLUSTER_RAILS": "none", "FI_LOG_LEVEL": "info",
+                    "FI_CLUSTER_SHM": "no", **settings}
+        before = []
+        if self.devices is None:
+            settings.setdefault("FI_CLUSTER_TEST_VERBS", os.path.join(Life.plugin, "test", "verbs", "libfake_ibverbs.so"))
+            before = self.cluster.command(side)
+        else:
+            settings["FI_CLUSTER_IFACE"] = self.devices[side - 1]
+        process = Process(before, **settings)
+        self.addCleanup(process.close)
+        return process
+
+    def pair(self, **settings_of_first):
+        one, other = self.start(1, **settings_of_first), self.start(2)
+        to_other, to_one = acquaint(one, other)
+        for process in (one, other):
+            process.do(f"keep 16 {SIZE_MAX}")
+        return one, other, to_other, to_one
+
+    def stream(self, one, other, handle, seeds, size, inject=lambda seed: None):
+        """Sends checked messages one after the other; returns the longest time without an arrival."""
+        other.got.clear()
+        last, longest = time.monotonic(), 0
+        for seed in seeds:
+            inject(seed)
+            one.do(f"say s{seed} {size} {handle} {seed}")
+            self.assertTrue(other.until(lambda seed=seed: (seed, size) in other.got), f"{seed} never comes; {other.log()}")
+            now = time.monotonic()
+            last, longest = now, max(longest, now - last)
+        for seed in seeds:
+            self.assertEqual(one.end(f"s{seed}")[0], 0, one.log())
+        return longest
+
+    def works_by_verbs(self, process):
+        """The path between queue pairs has been validated."""
+        return " to queue pair " in process.log() and "works" in process.log().split(" to queue pair ", 1)[1].split("\n", 1)[0]
+
+    def await_verbs(self, one, other, handle):
+        deadline, seed = time.monotonic() + VALIDATED_MAX * LATE, 1000
+        while not self.works_by_verbs(one):
+            self.assertLess(time.monotonic(), deadline, f"no path between queue pairs works; {one.log()}")
+            self.stream(one, other, handle, [seed], 64)
+            seed += 1
+
+    def test_messages_of_all_sizes(self):
+        one, other, to_other, to_one = self.pair()
+        self.await_verbs(one, other, to_other)
+        for number, size in enumerate((16, 64, 1000, 4000, 20000, 300000, SIZE_MAX)):
+            self.stream(one, other, to_other, [10 * number + i for i in range(3)], size)
+            self.stream(other, one, to_one, [10 * number + i for i in range(3)], size)
+
+    def test_a_device_is_lost_in_mid_stream(self):
+        gone = {} if self.devices else {"FAKE_VERBS_FAULT": "remove@200"}
+        one, other, to_other, _ = self.pair(**gone)
+        self.await_verbs(one, other, to_other)
+
+        def delete(seed):
+            if self.devices and seed == 150:
+                removals.extend(self.delete(self.devices[0]))
+        removals = []
+        longest = self.stream(one, other, to_other, list(range(300)), 3000, delete)
+        if not self.devices:
+            self.assertIn("is no longer used (", one.log())
+        print(f"longest time without a message: {longest * 1e3:.0f} ms", file=sys.stderr)
+        self.assertLess(longest, STILL_MAX * LATE, one.log())
+        self.stream(one, other, to_other, [900], 1000000)
+        # The link notices the removal when nothing answers what it sends. It gives the device back then, but the library's
+        # own provider for verbs may keep it open until the process ends.
+        deadline, seed = time.monotonic() + GIVEN_BACK_MAX * LATE, 901
+        while removals and "is no longer used (" not in one.log():
+            self.assertLess(time.monotonic(), deadline, f"the device is still in use; {one.log()}")
+            self.stream(one, other, to_other, [seed], 64)
+            seed += 1
+        one.close()
+        other.close()
+        for name, removal in removals:
+            self.assertEqual(removal.wait(SECONDS_MAX * LATE), 0)
+            subprocess.run(["rdma", "link", "add", name, "type", "rxe", "netdev", self.devices[0]], check=True)
+
+    @staticmethod
+    def delete(interface):
+        """Begins to remove the devices of the interface: soft-RoCE waits until nobody has the device open."""
+        links = json.loads(subprocess.run(["rdma", "-j", "link"], check=True, capture_output=True, text=True).stdout)
+        return [(link["ifname"], subprocess.Popen(["rdma", "link", "delete", link["ifname"]])) for link in links
+                if link["netdev"] == interface]
+
+
+def more(parser):
+    parser.add_argument("--devices", nargs=2, metavar="INTERFACE")
+
+
+def take(options):
+    Verbs.devices, Life.nodes = options.devices, options.devices is None
+
+
+if __name__ == "__main__":
+    run_tests(__doc__, more=more, take=take)

@@ -1,0 +1,32 @@
+// A device of libibverbs that this process has opened, and what an endpoint needs to know about its ports.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/address.h"
+#include "os/verbs_library.h"
+#include "os/verbs_link.h"
+
+namespace cluster::os {
+
+/// Gives an object of libibverbs back by the function of the library that destroys it.
+template <typename Object>
+struct VerbsDeleter {
+  int (*destroy)(Object*) = nullptr;
+  void operator()(Object* object) const { destroy(object); }
+};
+template <typename Object>
+using VerbsHandle = std::unique_ptr<Object, VerbsDeleter<Object>>;
+
+/// Opens the device of this name. Returns null and sets errno on failure.
+VerbsHandle<ibv_context> open_verbs_device(const VerbsLibrary& library, const std::string& name);
+
+/// Returns true if this node has a device of this name.
+bool has_verbs_device(const VerbsLibrary& library, const std::string& name);
+
+/// Returns false if the port cannot be asked, which means that the device is gone.
+bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigned port, ibv_port_attr& out);
+
+}  // namespace cluster::os

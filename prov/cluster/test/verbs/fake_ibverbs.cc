@@ -1,0 +1,662 @@
+// A libibverbs without a device, for the tests of the verbs link (FI_CLUSTER_TEST_VERBS names this library). It
+// has one RDMA device for each network interface with an IPv4 address. A queue pair is a UDP socket on that
+// address, and its number is the number of the UDP port. So processes reach each other wherever they reach each
+// other by UDP, such as between network namespaces.
+//
+// It is stricter than devices: it checks every request, and tells of arrivals only if they come after the request
+// for it. Faults are in the environment:
+//
+//   FAKE_VERBS_FAIL    names of calls that fail, such as "ibv_create_qp,ibv_create_ah"
+//   FAKE_VERBS_ERRNO   errno of these calls; EPERM if unset
+//   FAKE_VERBS_FAULT   NAME@N: the fault happens when an endpoint posts its Nth send. NAME is remove (the device
+//                      disappears, and says so), vanish (it disappears in silence), send_error or receive_error
+//                      (a completion with an error), unlist (as soft-RoCE does: the device carries nothing and is not listed
+//                      any more, but answers), post_error, or port_down (for half a second)
+//   FAKE_VERBS_LATE    if set, the data of a send is read and leaves only at the next call
+//   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
+//   FAKE_VERBS_PORT    down: the ports are not active
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <ifaddrs.h>
+#include <infiniband/verbs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+// The header replaces the names by macros.
+#undef ibv_query_port
+#undef ibv_reg_mr
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint32_t kInlineMax = 64;
+constexpr std::size_t kGrh = 40;
+constexpr auto kPortDownFor = std::chrono::milliseconds(500);
+
+struct Fault {
+  std::string name;
+  unsigned long at = 0;
+};
+
+Fault fault_of_environment() {
+  const char* const set = std::getenv("FAKE_VERBS_FAULT");
+  const std::string text = set == nullptr ? "" : set;
+  const std::size_t split = text.find('@');
+  if (split == std::string::npos) return {};
+  return {text.substr(0, split), std::stoul(text.substr(split + 1))};
+}
+
+bool fails(const char* call) {
+  const char* const set = std::getenv("FAKE_VERBS_FAIL");
+  if (set == nullptr) return false;
+  const std::string list = std::string(",") + set + ",";
+  if (list.find(std::string(",") + call + ",") == std::string::npos) return false;
+  const char* const error = std::getenv("FAKE_VERBS_ERRNO");
+  errno = error == nullptr ? EPERM : std::atoi(error);
+  return true;
+}
+
+int mtu_code() {
+  const char* const set = std::getenv("FAKE_VERBS_MTU");
+  return set == nullptr ? 3 : std::atoi(set);
+}
+
+std::size_t mtu() { return std::size_t{128} << mtu_code(); }
+
+struct Device {
+  ibv_device base{};
+  in_addr address{};
+  unsigned interface = 0;
+};
+
+struct CompletionQueue;
+struct QueuePair;
+
+struct Context {
+  ibv_context base{};
+  in_addr address{};
+  unsigned interface = 0;
+  std::deque<ibv_async_event> events;
+  std::vector<QueuePair*> queue_pairs;
+  unsigned long posted = 0;  // sends
+  bool gone = false;
+  bool unlisted = false;
+  bool send_error_due = false;
+  bool receive_error_due = false;
+  bool post_error_due = false;
+  Clock::time_point port_up_at{};
+  bool down = false;  // the port, as the user was told last
+
+  bool port_active() const {
+    const char* const set = std::getenv("FAKE_VERBS_PORT");
+    return (set == nullptr || std::string_view(set) != "down") && Clock::now() >= port_up_at;
+  }
+};
+
+struct Channel {
+  ibv_comp_channel base{};
+  CompletionQueue* queue = nullptr;
+  int kick = -1;  // readable when something else than a datagram is to be told
+};
+
+struct CompletionQueue {
+  ibv_cq base{};
+  std::deque<ibv_wc> done;
+  QueuePair* receiver = nullptr;  // whose arrivals the queue gets
+  unsigned unacknowledged = 0;
+};
+
+struct Send {
+  std::uint64_t id = 0;
+  bool signaled = false;
+  sockaddr_in to{};
+  std::vector<std::byte> copied;  // of inline data
+  const std::byte* data = nullptr;
+  std::size_t size = 0;
+  std::uint32_t key = 0;
+};
+
+struct QueuePair {
+  ibv_qp base{};
+  Context* context = nullptr;
+  int socket = -1;
+  std::uint32_t key = 0;
+  ibv_qp_cap cap{};
+  std::deque<Send> sends;             // posted, not read yet
+  std::deque<std::uint64_t> pending;  // ids of sends that still take a place in the queue
+  std::deque<std::pair<std::uint64_t, ibv_sge>> receives;
+};
+
+struct Registration {
+  ibv_mr base{};
+};
+
+struct AddressHandle {
+  ibv_ah base{};
+  in_addr address{};
+};
+
+std::map<std::uint32_t, ibv_mr*> registrations;
+bool unlisted = false;  // in the next list alone
+std::uint32_t next_key = 77;
+
+template <typename Whole, typename Part>
+Whole* whole(Part* part) {
+  return reinterpret_cast<Whole*>(part);  // each begins with the public part
+}
+
+bool registered(const ibv_sge& piece) {
+  const auto found = registrations.find(piece.lkey);
+  if (found == registrations.end()) return false;
+  const auto begin = reinterpret_cast<std::uint64_t>(found->second->addr);
+  return piece.addr >= begin && piece.addr + piece.length <= begin + found->second->length;
+}
+
+ibv_wc completion(std::uint64_t id, ibv_wc_status status) {
+  ibv_wc wc{};
+  wc.wr_id = id;
+  wc.status = status;
+  return wc;
+}
+
+void tell(Context* context, ibv_event_type type) {
+  ibv_async_event event{};
+  event.event_type = type;
+  event.element.port_num = 1;
+  context->events.push_back(event);
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(context->base.async_fd, &one, sizeof one);
+}
+
+void kick(QueuePair* queue) {
+  ibv_comp_channel* const channel = queue->base.recv_cq->channel;
+  if (channel == nullptr) return;
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = write(whole<Channel>(channel)->kick, &one, sizeof one);
+}
+
+void flush(QueuePair* queue) {
+  queue->base.state = IBV_QPS_ERR;
+  auto* const arrivals = whole<CompletionQueue>(queue->base.recv_cq);
+  for (const auto& [id, piece] : queue->receives)
+    arrivals->done.push_back(completion(id, IBV_WC_WR_FLUSH_ERR));
+  queue->receives.clear();
+  kick(queue);
+}
+
+void begin_fault(Context* context, const std::string& name) {
+  if (name == "send_error") context->send_error_due = true;
+  if (name == "receive_error") context->receive_error_due = true;
+  if (name == "post_error") context->post_error_due = true;
+  if (name == "unlist") context->unlisted = unlisted = true;
+  if (name == "port_down") context->port_up_at = Clock::now() + kPortDownFor;
+  if (name != "remove" && name != "vanish") return;
+  context->gone = true;
+  if (name == "vanish") return;
+  for (QueuePair* const queue : context->queue_pairs) flush(queue);
+  tell(context, IBV_EVENT_DEVICE_FATAL);
+}
+
+/// Tells the user about the port.
+void look_at_port(Context* context) {
+  const bool down = !context->port_active();
+  if (std::exchange(context->down, down) == down) return;
+  tell(context, down ? IBV_EVENT_PORT_ERR : IBV_EVENT_PORT_ACTIVE);
+}
+
+/// Performs the sends that were posted before.
+void perform(QueuePair* queue) {
+  Context* const context = queue->context;
+  look_at_port(context);
+  for (; !queue->sends.empty(); queue->sends.pop_front()) {
+    const Send& send = queue->sends.front();
+    auto* const departures = whole<CompletionQueue>(queue->base.send_cq);
+    const bool broken = queue->base.state == IBV_QPS_ERR;
+    if (broken || std::exchange(context->send_error_due, false)) {
+      departures->done.push_back(completion(send.id, broken ? IBV_WC_WR_FLUSH_ERR : IBV_WC_LOC_QP_OP_ERR));
+      if (!broken) flush(queue);
+      continue;
+    }
+    if (!context->gone && !context->unlisted && context->port_active()) {
+      iovec pieces[2] = {{const_cast<std::uint32_t*>(&send.key), sizeof send.key},
+                         {const_cast<std::byte*>(send.data), send.size}};
+      msghdr message{};
+      message.msg_name = const_cast<sockaddr_in*>(&send.to);
+      message.msg_namelen = sizeof send.to;
+      message.msg_iov = pieces;
+      message.msg_iovlen = 2;
+      sendmsg(queue->socket, &message, MSG_DONTWAIT);
+    }
+    if (!send.signaled || context->gone) continue;
+    departures->done.push_back(completion(send.id, IBV_WC_SUCCESS));
+  }
+}
+
+int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) {
+  const Fault fault = fault_of_environment();
+  auto* const queue = whole<QueuePair>(qp);
+  Context* const context = queue->context;
+  perform(queue);
+  for (; request != nullptr; request = request->next) {
+    *refused = request;
+    if (++context->posted == fault.at) begin_fault(context, fault.name);
+    if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR) return EINVAL;
+    if (std::exchange(context->post_error_due, false)) return EIO;
+    if (queue->pending.size() >= queue->cap.max_send_wr) return ENOMEM;
+    if (request->opcode != IBV_WR_SEND || request->num_sge != 1) return EINVAL;
+    const ibv_sge& piece = *request->sg_list;
+    const bool inlined = (request->send_flags & IBV_SEND_INLINE) != 0;
+    if (inlined && piece.length > queue->cap.max_inline_data) return EINVAL;
+    if (piece.length > mtu() || (!inlined && !registered(piece))) return EINVAL;
+    const auto* const data = reinterpret_cast<const std::byte*>(piece.addr);
+    Send send;
+    send.id = request->wr_id;
+    send.signaled = (request->send_flags & IBV_SEND_SIGNALED) != 0;
+    send.to.sin_family = AF_INET;
+    send.to.sin_addr = whole<AddressHandle>(request->wr.ud.ah)->address;
+    send.to.sin_port = htons(static_cast<std::uint16_t>(request->wr.ud.remote_qpn));
+    send.data = data;
+    send.size = piece.length;
+    send.key = request->wr.ud.remote_qkey;
+    queue->pending.push_back(send.id);
+    queue->sends.push_back(std::move(send));
+    if (!inlined) continue;
+    Send& kept = queue->sends.back();
+    kept.copied.assign(data, data + piece.length);
+    kept.data = kept.copied.data();
+  }
+  if (std::getenv("FAKE_VERBS_LATE") == nullptr) perform(queue);
+  *refused = nullptr;
+  return 0;
+}
+
+int post_recv(ibv_qp* qp, ibv_recv_wr* request, ibv_recv_wr** refused) {
+  auto* const queue = whole<QueuePair>(qp);
+  for (; request != nullptr; request = request->next) {
+    *refused = request;
+    const bool room = queue->receives.size() < queue->cap.max_recv_wr;
+    if (fails("ibv_post_recv")) return errno;
+    if (!room || request->num_sge != 1 || !registered(*request->sg_list)) return EINVAL;
+    if (qp->state == IBV_QPS_ERR) {
+      whole<CompletionQueue>(qp->recv_cq)->done.push_back(completion(request->wr_id, IBV_WC_WR_FLUSH_ERR));
+      continue;
+    }
+    queue->receives.emplace_back(request->wr_id, *request->sg_list);
+  }
+  *refused = nullptr;
+  return 0;
+}
+
+/// Writes what a device writes in front of a datagram over IPv4: anything, and the IPv4 header.
+void write_header(std::byte* at, in_addr from, in_addr to) {
+  std::memset(at, 0xa5, 20);
+  std::uint8_t header[20] = {0x45, 0, 0, 0, 0, 0, 0, 0, 64, 17};
+  std::memcpy(header + 12, &from, 4);
+  std::memcpy(header + 16, &to, 4);
+  std::uint32_t sum = 0;
+  for (int i = 0; i < 20; i += 2) sum += static_cast<std::uint32_t>(header[i] << 8 | header[i + 1]);
+  while (sum >> 16 != 0) sum = (sum & 0xffff) + (sum >> 16);
+  header[10] = static_cast<std::uint8_t>(~sum >> 8);
+  header[11] = static_cast<std::uint8_t>(~sum);
+  std::memcpy(at + 20, header, sizeof header);
+}
+
+/// Moves datagrams that have arrived into receive buffers.
+void collect(QueuePair* queue, std::size_t limit) {
+  auto* const arrivals = whole<CompletionQueue>(queue->base.recv_cq);
+  Context* const context = queue->context;
+  while (!context->gone && queue->base.state == IBV_QPS_RTS && arrivals->done.size() < limit) {
+    std::byte data[8192];
+    sockaddr_in from{};
+    socklen_t size = sizeof from;
+    const ssize_t got =
+        recvfrom(queue->socket, data, sizeof data, MSG_DONTWAIT, reinterpret_cast<sockaddr*>(&from), &size);
+    if (got < 0) return;
+    std::uint32_t key = 0;
+    std::memcpy(&key, data, std::min(sizeof key, static_cast<std::size_t>(got)));
+    if (queue->receives.empty() || key != queue->key || !context->port_active())
+      continue;  // a device drops it, too
+    const auto [id, piece] = queue->receives.front();
+    queue->receives.pop_front();
+    const std::size_t length = static_cast<std::size_t>(got) - sizeof key;
+    if (std::exchange(context->receive_error_due, false) || length + kGrh > piece.length) {
+      arrivals->done.push_back(completion(id, IBV_WC_LOC_LEN_ERR));
+      flush(queue);
+      return;
+    }
+    auto* const at = reinterpret_cast<std::byte*>(piece.addr);
+    write_header(at, from.sin_addr, context->address);
+    std::memcpy(at + kGrh, data + sizeof key, length);
+    ibv_wc wc = completion(id, IBV_WC_SUCCESS);
+    wc.opcode = IBV_WC_RECV;
+    wc.byte_len = static_cast<std::uint32_t>(length + kGrh);
+    wc.src_qp = ntohs(from.sin_port);
+    wc.wc_flags = IBV_WC_GRH;
+    arrivals->done.push_back(wc);
+  }
+}
+
+int poll_cq(ibv_cq* cq, int count, ibv_wc* out) {
+  auto* const queue = whole<CompletionQueue>(cq);
+  if (queue->receiver != nullptr) {
+    for (QueuePair* const each : queue->receiver->context->queue_pairs) perform(each);
+    if (cq == queue->receiver->base.recv_cq) collect(queue->receiver, static_cast<std::size_t>(count));
+  }
+  int filled = 0;
+  for (; filled < count && !queue->done.empty(); ++filled) {
+    out[filled] = queue->done.front();
+    queue->done.pop_front();
+    if (queue->receiver == nullptr || cq != queue->receiver->base.send_cq) continue;
+    std::deque<std::uint64_t>& pending = queue->receiver->pending;
+    while (!pending.empty()) {
+      const bool last = pending.front() == out[filled].wr_id;
+      pending.pop_front();
+      if (last) break;
+    }
+  }
+  return filled;
+}
+
+/// What has arrived before does not make the channel readable: it is a completion already.
+int req_notify_cq(ibv_cq* cq, int) {
+  auto* const queue = whole<CompletionQueue>(cq);
+  auto* const channel = whole<Channel>(cq->channel);
+  if (queue->receiver != nullptr) collect(queue->receiver, 100000);
+  if (fails("ibv_req_notify_cq")) return errno;
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  epoll_ctl(channel->base.fd, EPOLL_CTL_MOD, queue->receiver->socket, &event);
+  epoll_ctl(channel->base.fd, EPOLL_CTL_MOD, channel->kick, &event);
+  return 0;
+}
+
+}  // namespace
+
+extern "C" {
+
+int ibv_fork_init() { return 0; }
+
+ibv_device** ibv_get_device_list(int* count) {
+  if (count != nullptr) *count = 0;
+  if (fails("ibv_get_device_list")) return nullptr;
+  std::vector<ibv_device*> found;
+  ifaddrs* all = nullptr;
+  if (!std::exchange(unlisted, false) && getifaddrs(&all) == 0) {
+    for (const ifaddrs* each = all; each != nullptr; each = each->ifa_next) {
+      if (each->ifa_addr == nullptr || each->ifa_addr->sa_family != AF_INET) continue;
+      auto* const device = new Device;
+      std::snprintf(device->base.name, sizeof device->base.name, "fake_%s", each->ifa_name);
+      device->address = reinterpret_cast<const sockaddr_in*>(each->ifa_addr)->sin_addr;
+      device->interface = if_nametoindex(each->ifa_name);
+      found.push_back(&device->base);
+    }
+    freeifaddrs(all);
+  }
+  auto** const list = new ibv_device*[found.size() + 1];
+  std::copy(found.begin(), found.end(), list);
+  list[found.size()] = nullptr;
+  if (count != nullptr) *count = static_cast<int>(found.size());
+  return list;
+}
+
+void ibv_free_device_list(ibv_device** list) {
+  for (ibv_device** each = list; *each != nullptr; ++each) delete whole<Device>(*each);
+  delete[] list;
+}
+
+const char* ibv_get_device_name(ibv_device* device) { return device->name; }
+
+ibv_context* ibv_open_device(ibv_device* device) {
+  if (fails("ibv_open_device")) return nullptr;
+  auto* const context = new Context;
+  context->address = whole<Device>(device)->address;
+  context->interface = whole<Device>(device)->interface;
+  context->base.ops.post_send = post_send;
+  context->base.ops.post_recv = post_recv;
+  context->base.ops.poll_cq = poll_cq;
+  context->base.ops.req_notify_cq = req_notify_cq;
+  context->base.cmd_fd = eventfd(0, EFD_CLOEXEC);
+  context->base.async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
+  context->down = !context->port_active();
+  return &context->base;
+}
+
+int ibv_close_device(ibv_context* context) {
+  close(context->cmd_fd);
+  close(context->async_fd);
+  delete whole<Context>(context);
+  return 0;
+}
+
+int ibv_query_port(ibv_context* context, std::uint8_t, _compat_ibv_port_attr* attributes) {
+  auto* const out = reinterpret_cast<ibv_port_attr*>(attributes);
+  const auto* const device = whole<Context>(context);
+  if (fails("ibv_query_port")) return errno;
+  if (device->gone) return ENODEV;
+  out->state = device->port_active() ? IBV_PORT_ACTIVE : IBV_PORT_DOWN;
+  out->max_mtu = IBV_MTU_4096;
+  out->active_mtu = static_cast<ibv_mtu>(mtu_code());
+  out->active_speed = 32;
+  out->active_width = 2;
+  out->link_layer = IBV_LINK_LAYER_ETHERNET;
+  return 0;
+}
+
+ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, std::size_t, std::uint32_t,
+                             std::size_t) {
+  if (fails("_ibv_query_gid_table")) return -EPERM;
+  const auto* const mine = whole<Context>(context);
+  for (std::uint32_t i = 0; i < 3; ++i) {
+    out[i] = {};
+    out[i].gid_index = i;
+    out[i].port_num = 1;
+    out[i].gid_type = i == 1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
+    out[i].ndev_ifindex = mine->interface;
+    out[i].gid.raw[0] = i == 0 ? 0xfe : 0;
+    out[i].gid.raw[1] = i == 0 ? 0x80 : 0;
+    if (i != 0) out[i].gid.raw[10] = out[i].gid.raw[11] = 0xff;
+    std::memcpy(out[i].gid.raw + 12, &mine->address, 4);
+  }
+  return 3;
+}
+
+ibv_pd* ibv_alloc_pd(ibv_context* context) {
+  if (fails("ibv_alloc_pd")) return nullptr;
+  auto* const domain = new ibv_pd{};
+  domain->context = context;
+  return domain;
+}
+
+int ibv_dealloc_pd(ibv_pd* domain) {
+  delete domain;
+  return 0;
+}
+
+ibv_mr* ibv_reg_mr(ibv_pd* domain, void* begin, std::size_t size, int) {
+  if (fails("ibv_reg_mr")) return nullptr;
+  auto* const made = new Registration;
+  made->base.context = domain->context;
+  made->base.pd = domain;
+  made->base.addr = begin;
+  made->base.length = size;
+  made->base.lkey = next_key++;
+  registrations[made->base.lkey] = &made->base;
+  return &made->base;
+}
+
+int ibv_dereg_mr(ibv_mr* mr) {
+  registrations.erase(mr->lkey);
+  delete whole<Registration>(mr);
+  return 0;
+}
+
+ibv_comp_channel* ibv_create_comp_channel(ibv_context* context) {
+  if (fails("ibv_create_comp_channel")) return nullptr;
+  auto* const channel = new Channel;
+  channel->base.context = context;
+  channel->base.fd = epoll_create1(EPOLL_CLOEXEC);
+  channel->kick = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  epoll_event event{};
+  event.events = 0;
+  epoll_ctl(channel->base.fd, EPOLL_CTL_ADD, channel->kick, &event);
+  return &channel->base;
+}
+
+int ibv_destroy_comp_channel(ibv_comp_channel* channel) {
+  close(channel->fd);
+  close(whole<Channel>(channel)->kick);
+  delete whole<Channel>(channel);
+  return 0;
+}
+
+ibv_cq* ibv_create_cq(ibv_context* context, int size, void* user, ibv_comp_channel* channel, int) {
+  if (fails("ibv_create_cq")) return nullptr;
+  auto* const queue = new CompletionQueue;
+  queue->base.context = context;
+  queue->base.channel = channel;
+  queue->base.cq_context = user;
+  queue->base.cqe = size;
+  if (channel != nullptr) whole<Channel>(channel)->queue = queue;
+  return &queue->base;
+}
+
+int ibv_destroy_cq(ibv_cq* cq) {
+  if (whole<CompletionQueue>(cq)->unacknowledged != 0) std::abort();  // the real one waits for ever
+  delete whole<CompletionQueue>(cq);
+  return 0;
+}
+
+ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
+  if (fails("ibv_create_qp")) return nullptr;
+  if (wanted->cap.max_inline_data > kInlineMax || wanted->qp_type != IBV_QPT_UD) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  wanted->cap.max_inline_data = kInlineMax;  // as devices do, it grants more than was asked for
+  auto* const queue = new QueuePair;
+  queue->context = whole<Context>(domain->context);
+  queue->cap = wanted->cap;
+  queue->socket = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  const int buffer = 4 << 20;
+  setsockopt(queue->socket, SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);
+
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_addr = queue->context->address;
+  socklen_t size = sizeof name;
+  bind(queue->socket, reinterpret_cast<const sockaddr*>(&name), size);
+  getsockname(queue->socket, reinterpret_cast<sockaddr*>(&name), &size);
+  queue->base.context = domain->context;
+  queue->base.pd = domain;
+  queue->base.send_cq = wanted->send_cq;
+  queue->base.recv_cq = wanted->recv_cq;
+  queue->base.qp_num = ntohs(name.sin_port);
+  queue->base.qp_type = IBV_QPT_UD;
+  queue->context->queue_pairs.push_back(queue);
+  whole<CompletionQueue>(wanted->recv_cq)->receiver = queue;
+  whole<CompletionQueue>(wanted->send_cq)->receiver = queue;
+  if (wanted->recv_cq->channel != nullptr) {
+    epoll_event event{};
+    event.events = 0;
+    epoll_ctl(wanted->recv_cq->channel->fd, EPOLL_CTL_ADD, queue->socket, &event);
+  }
+  return &queue->base;
+}
+
+int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
+  if (fails("ibv_modify_qp")) return errno;
+  const int next = attributes->qp_state;
+  const bool in_order = (qp->state == IBV_QPS_RESET && next == IBV_QPS_INIT) ||
+                        (qp->state == IBV_QPS_INIT && next == IBV_QPS_RTR) ||
+                        (qp->state == IBV_QPS_RTR && next == IBV_QPS_RTS);
+  const int needed = next == IBV_QPS_INIT  ? IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY
+                     : next == IBV_QPS_RTS ? IBV_QP_SQ_PSN
+                                           : 0;
+  if (!in_order || mask != (needed | IBV_QP_STATE)) return EINVAL;
+  qp->state = attributes->qp_state;
+  if (next == IBV_QPS_INIT) whole<QueuePair>(qp)->key = attributes->qkey;
+  return 0;
+}
+
+int ibv_destroy_qp(ibv_qp* qp) {
+  auto* const queue = whole<QueuePair>(qp);
+  perform(queue);
+  std::erase(queue->context->queue_pairs, queue);
+  whole<CompletionQueue>(qp->recv_cq)->receiver = nullptr;
+  whole<CompletionQueue>(qp->send_cq)->receiver = nullptr;
+  close(queue->socket);
+  delete queue;
+  return 0;
+}
+
+ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* attributes) {
+  if (fails("ibv_create_ah")) return nullptr;
+  if (attributes->is_global == 0 || attributes->grh.sgid_index != 2) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  auto* const handle = new AddressHandle;
+  handle->base.context = domain->context;
+  handle->base.pd = domain;
+  std::memcpy(&handle->address, attributes->grh.dgid.raw + 12, 4);
+  return &handle->base;
+}
+
+int ibv_destroy_ah(ibv_ah* handle) {
+  delete whole<AddressHandle>(handle);
+  return 0;
+}
+
+int ibv_get_cq_event(ibv_comp_channel* channel, ibv_cq** cq, void** context) {
+  const bool waits = (fcntl(channel->fd, F_GETFL) & O_NONBLOCK) == 0;
+  epoll_event event{};
+  if (epoll_wait(channel->fd, &event, 1, waits ? -1 : 0) != 1) {
+    errno = EAGAIN;
+    return -1;
+  }
+  std::uint64_t kicks = 0;
+  [[maybe_unused]] const auto got = read(whole<Channel>(channel)->kick, &kicks, sizeof kicks);
+  CompletionQueue* const queue = whole<Channel>(channel)->queue;
+  // One event in all: the other source is not armed any more.
+  epoll_event none{};
+  if (queue->receiver != nullptr) epoll_ctl(channel->fd, EPOLL_CTL_MOD, queue->receiver->socket, &none);
+  epoll_ctl(channel->fd, EPOLL_CTL_MOD, whole<Channel>(channel)->kick, &none);
+  ++queue->unacknowledged;
+  *cq = &queue->base;
+  *context = queue->base.cq_context;
+  return 0;
+}
+
+void ibv_ack_cq_events(ibv_cq* cq, unsigned count) { whole<CompletionQueue>(cq)->unacknowledged -= count; }
+
+int ibv_get_async_event(ibv_context* context, ibv_async_event* event) {
+  std::uint64_t one = 0;
+  look_at_port(whole<Context>(context));
+  if (read(context->async_fd, &one, sizeof one) < 0) return -1;
+  *event = whole<Context>(context)->events.front();
+  whole<Context>(context)->events.pop_front();
+  return 0;
+}
+
+void ibv_ack_async_event(ibv_async_event*) {}
+
+}  // extern "C"
