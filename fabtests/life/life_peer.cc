@@ -1,5 +1,5 @@
 // An endpoint in a separate process that executes its driver's commands, one per line. It makes progress all the time,
-// like an application that polls. It uses only libfabric's interface.
+// like an application that polls. If LIFE_DOZES is set, it sleeps instead while nothing arrives. It uses only libfabric's interface.
 //
 //   peer HEX                  adds an address; answered "peer <handle>"
 //   post <id> KIND SIZE <handle>   begins an operation: send, recv (directed), any (from any sender), write, read, atomic
@@ -104,10 +104,13 @@ struct Operation {
   }
 };
 
+bool dozes() { return std::getenv("LIFE_DOZES") != nullptr; }
+
 class LifePeer : public MessageEndpoint {
  public:
   explicit LifePeer(const char* port)
-      : MessageEndpoint(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV, port) {
+      : MessageEndpoint(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV, port,
+                        dozes() ? FI_WAIT_FD : FI_WAIT_NONE) {
     fi_eq_attr eq{};
     must(fi_eq_open(fabric_, &eq, &eq_, nullptr), "fi_eq_open");
     must(fi_ep_bind(endpoint_, &eq_->fid, 0), "fi_ep_bind");
@@ -140,6 +143,16 @@ class LifePeer : public MessageEndpoint {
     keep_posted(receive);
     if (serves) answer(receive);
   }
+  /// Sleeps until an order comes, or a completion may be there. Returns false if it must not sleep.
+  bool sleep() {
+    fid* const queue = &cq_->fid;
+    int descriptor = -1;
+    if (!dozes() || fi_trywait(fabric_, const_cast<fid**>(&queue), 1) != 0) return false;
+    must(fi_control(queue, FI_GETWAIT, &descriptor), "fi_control");
+    pollfd both[] = {{STDIN_FILENO, POLLIN, 0}, {descriptor, POLLIN, 0}};
+    return poll(both, 2, -1) > 0;
+  }
+
   std::uint64_t volleys() const { return volleys_; }
   bool volleys_are_on() const { return volleys_ != 0; }
 
@@ -389,7 +402,7 @@ int main(int count, char** words) {
   std::string input;
   for (;;) {
     pollfd orders{STDIN_FILENO, POLLIN, 0};
-    const bool busy = peer.progress();
+    const bool busy = peer.progress() || peer.sleep();
     if (poll(&orders, 1, busy || peer.volleys_are_on() ? 0 : 1) <= 0) continue;
     char bytes[4096];
     const ssize_t got = read(STDIN_FILENO, bytes, sizeof bytes);

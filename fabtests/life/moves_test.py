@@ -1,10 +1,11 @@
-"""A node whose interface gets another hardware address, as after a fail-over or a move: fabtests/life.
+"""A node whose interface gets another hardware or IP address, as after a fail-over or a move: fabtests/life.
 
     moves_test.py --build BUILD --program life_peer [test...]
 
 Both sides adapt: the node itself puts the new address into its frames, and the other side no longer sends to the old
 one.
 """
+import tempfile
 import time
 
 from life_process import LATE, Case, Process, acquaint, exchange, run_tests, virtual_nodes
@@ -22,8 +23,8 @@ class Moves(Case):
         cls.addClassCleanup(cls.cluster.down)
         cls.moves = 0
 
-    def start(self, node, link, before=()):
-        process = Process(self.cluster.command(node, *before), FI_LOG_LEVEL="warn", FI_CLUSTER_LINK=link)
+    def start(self, node, link, before=(), **settings):
+        process = Process(self.cluster.command(node, *before), FI_LOG_LEVEL="warn", FI_CLUSTER_LINK=link, **settings)
         self.addCleanup(process.close)
         return process
 
@@ -54,12 +55,28 @@ class Moves(Case):
         time.sleep(seconds)
         return (process.volleys() - before) / (time.monotonic() - since)
 
-    def volley(self, link):
-        processes = [self.start(node, link) for node in (1, 2)]
+    def volley(self, link, **settings):
+        processes = [self.start(node, link, **settings) for node in (1, 2)]
         handles = acquaint(*processes)
         processes[1].do(f"volley {handles[1]} 0")
         processes[0].do(f"volley {handles[0]} 1")
         return processes
+
+    def replace(self, node, gap):
+        """The node gets another address in place of its own: the new one first, or the old one is gone for `gap` seconds."""
+        type(self).moves += 1
+        old = f"{self.cluster.address(node)}/24"
+        new = old.rsplit(".", 1)[0] + f".{100 + self.moves}/24"
+        self.addCleanup(self.ip, node, "addr", "add", old, "dev", "eth0")
+        self.addCleanup(self.ip, node, "addr", "flush", "dev", "eth0")
+        if gap is None:
+            self.cluster.run(node, "sysctl", "-qw", "net.ipv4.conf.eth0.promote_secondaries=1")
+            self.ip(node, "addr", "add", new, "dev", "eth0")
+        self.ip(node, "addr", "del", old, "dev", "eth0")
+        if gap is not None:
+            time.sleep(gap)
+            self.ip(node, "addr", "add", new, "dev", "eth0")
+        return new.split("/")[0]
 
     def returns(self, process, former):
         """Waits for half of the earlier rate, since the machine may do other things."""
@@ -128,6 +145,52 @@ class Moves(Case):
                 self.returns(processes[0], former)
                 self.assertIn("02:00:00:00:07:07 on br7", "\n".join(self.lines(processes[1])))
                 self.doCleanups()
+
+    def goes_on(self, link, node, gap, **settings):
+        """The session goes on when the node gets another address: nothing is lost, and only its own side says so."""
+        try:
+            processes = self.volley(link, **settings)
+            former = self.rate(processes[0], 2 * WINDOW)
+            address = self.replace(node, gap)
+            self.returns(processes[0], former)
+            self.assertIn(f"this node has the address {address}:", "\n".join(self.lines(processes[node - 1])))
+            self.assertFalse(self.lines(processes[2 - node]))
+            self.assertFalse([each.losses for each in processes if each.losses])
+        finally:
+            self.doCleanups()
+
+    def test_to_another_address(self):
+        """Whichever side gets another address, and whether that comes first or late."""
+        for link in LINKS:
+            for node in (1, 2):
+                for gap in (None, 0.1):
+                    with self.subTest(link=link, node=node, gap=gap):
+                        self.goes_on(link, node, gap)
+
+    def test_to_another_address_with_a_key(self):
+        with tempfile.NamedTemporaryFile("w") as key:
+            key.write("6b" * 32)
+            key.flush()
+            for link in LINKS:
+                with self.subTest(link=link):
+                    self.goes_on(link, 2, 0.1, FI_CLUSTER_KEY_FILE=key.name)
+
+    def test_to_another_address_while_both_sleep(self):
+        """Each side sends to the other after the move: the moved side has told its peer its address in its sleep."""
+        for link in LINKS:
+            for first in (0, 1):
+                with self.subTest(link=link, first=first):
+                    try:
+                        one, other = processes = [self.start(node, link, LIFE_DOZES="1") for node in (1, 2)]
+                        handles = acquaint(one, other)
+                        time.sleep(4 * WINDOW)
+                        self.replace(2, 0.1)
+                        time.sleep(WINDOW)
+                        since = time.monotonic()
+                        exchange(processes[first], processes[1 - first], handles[first])
+                        self.assertLess(time.monotonic() - since, WITHIN)
+                    finally:
+                        self.doCleanups()
 
 
 if __name__ == "__main__":

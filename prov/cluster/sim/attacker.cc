@@ -166,6 +166,8 @@ Attacker::Frame Attacker::control(const Seen& genuine) {
   frame.header.kind = static_cast<std::uint8_t>(random_.pick(kinds));
   frame.header.session = frame.header.sequence = std::uint32_t{genuine.last.session};
   wire::set_challenge(frame.header, random_.next());
+  if (frame.header.kind == static_cast<std::uint8_t>(wire::FrameKind::path_challenge))
+    wire::set_rail(frame.header, 0);
   return frame;
 }
 

@@ -236,6 +236,28 @@ void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& 
   }
 }
 
+/// Hosts that sleep or end do not tell their peers where they are, so there are none in such runs.
+void draw_moves(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
+                SeededRandom& random) {
+  using Kind = Incident::Kind;
+  const auto prevents = [](const Incident& each) {
+    return each.kind == Kind::stopped || each.kind == Kind::no_progress_thread;
+  };
+  if (plan.severity == Severity::none || plan.severity >= Severity::restarts) return;
+  if (std::ranges::any_of(plan.incidents, prevents) || !random.chance(500'000)) return;
+  // Two hosts that move at the same time do not find each other.
+  const auto host = static_cast<HostNumber>(random.below(hosts));
+  for (std::uint64_t left = random.between(1, 4); left > 0; --left) {
+    Incident incident;
+    incident.kind = Kind::readdressed;
+    incident.at = Time{} + random.between(Duration{0}, horizon);
+    incident.duration = random.chance(500'000) ? horizon + 60s : random.between(1us, horizon);
+    incident.host = host;
+    incident.rail = static_cast<RailNumber>(random.below(network.rails()));
+    plan.incidents.push_back(incident);
+  }
+}
+
 Duration draw_reboot(Duration horizon, Duration peer_timeout, FaultPlan& plan, SeededRandom& random) {
   if (plan.severity != Severity::outage) return {};
   if (random.chance(500'000)) return random.chance(500'000) ? Duration{0} : random.between(2s, 12s);
@@ -338,6 +360,11 @@ void FaultSchedule::begin(const Incident& incident) {
       if (plan_.keyed && incident.duration >= plan_.outage_min) oracle_.incarnations().hides(incident.host);
       return host.pause(incident.duration, SimHost::PauseKind::stopped);
     case Kind::clock_jump: return host.jump_clock(incident.duration);
+    case Kind::readdressed:
+      // Whoever has not met the host would call it where it no longer is.
+      if (!has_met_all(incident.host)) return;
+      trace_.line("host %u gets another address on rail %u", incident.host, incident.rail);
+      return host.readdress(incident.rail, false);
     case Kind::crash:
       if (!host.running()) return;
       kill(incident);
@@ -357,6 +384,15 @@ void FaultSchedule::begin(const Incident& incident) {
   }
   returning_[incident.host] = incident.comes_back;
   set_back_[incident.host] = incident.clock_set_back;
+}
+
+bool FaultSchedule::has_met_all(HostNumber host) const {
+  for (HostNumber other = 0; other < hosts_.size(); ++other) {
+    if (other == host) continue;
+    if (!oracle_.incarnations().has_met(host, other) || !oracle_.incarnations().has_met(other, host))
+      return false;
+  }
+  return true;
 }
 
 void FaultSchedule::set_carrier(bool carrier) {
@@ -386,6 +422,10 @@ void FaultSchedule::end(const Incident& incident) {
     case Kind::ethertype_blocked:
       return network_.block_ethertype(incident.host, incident.rail, incident.side, false);
     case Kind::narrowed: network_.port(incident.host, incident.rail).path_max = SIZE_MAX; return;
+    case Kind::readdressed:
+      if (network_.port(incident.host, incident.rail).moves == 0) return;
+      trace_.line("host %u has its first address on rail %u again", incident.host, incident.rail);
+      return host.readdress(incident.rail, true);
     case Kind::reboot:
       trace_.line("all switches are back");
       set_carrier(true);

@@ -37,6 +37,7 @@ struct Incident {
     stopped,
     power_off,
     clock_jump,
+    readdressed,
     crash,
     crash_after_success,
     leave
@@ -85,6 +86,10 @@ void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& 
 /// a run. Returns how long hosts wait for such an outage to end (EngineSettings::outage).
 Duration draw_reboot(Duration horizon, Duration peer_timeout, FaultPlan& plan, SeededRandom& random);
 
+/// A host gets another address in mid-session, and perhaps its first one again later.
+void draw_moves(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
+                SeededRandom& random);
+
 /// What answers for a process that does not: kernels that say whether it exists, ICMP errors, which may be
 /// filtered. Where a kernel answers, the process may be stopped for as long as it likes.
 void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration peer_timeout,
@@ -106,6 +111,7 @@ class FaultSchedule final : public EventHandler {
   void report_connections();
   void kill(const Incident& incident);
   void set_carrier(bool carrier);
+  bool has_met_all(HostNumber host) const;
 
   FaultPlan plan_;
   EventQueue& event_queue_;

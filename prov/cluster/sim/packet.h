@@ -26,11 +26,12 @@ struct Packet {
   RailNumber rail = 0;
   std::uint32_t incarnation = 0;  ///< of the sender's process
   Time sent_at{};
-  Time arrived{};          ///< at the receiving process
-  bool ethertype = false;  ///< an EtherType frame
-  bool damaged = false;    ///< on its way
-  bool forged = false;     ///< by an attacker, whomever it claims to come from...
-  std::uint16_t port = 0;  ///< ...and from which port; 0: the usual one
+  Time arrived{};             ///< at the receiving process
+  bool ethertype = false;     ///< an EtherType frame
+  bool damaged = false;       ///< on its way
+  bool forged = false;        ///< by an attacker, whomever it claims to come from...
+  std::uint16_t port = 0;     ///< ...and from which port; 0: the usual one
+  std::uint16_t to_port = 0;  ///< 0: whichever the receiver has
 };
 
 class PacketPool {

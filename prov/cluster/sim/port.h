@@ -45,7 +45,9 @@ struct Port {
   Impairment in;
   bool powered = true;  ///< else the host says nothing, and takes nothing in
   bool down = false;
-  bool carrier = true;         ///< what the host sees of the port, unless it is down
+  bool carrier = true;  ///< what the host sees of the port, unless it is down
+  /// How often the host's address was replaced. The simulation tells the addresses of a host by their ports.
+  std::uint16_t moves = 0;
   bool icmp_filtered = false;  ///< ICMP errors of this host go nowhere
 };
 

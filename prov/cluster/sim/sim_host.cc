@@ -174,6 +174,12 @@ void SimHost::wait_after_turn(bool acted, std::uint64_t frames) {
   wake(exiting() ? *exit_deadline_ : process_->application().wake_at());
 }
 
+void SimHost::readdress(RailNumber rail, bool back) {
+  shared_.network.readdress(number_, rail, back);
+  process_->link(rail).note_move();
+  wake_now();
+}
+
 bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
   if (process_ == nullptr) {
     const bool powered = shared_.network.port(number_).powered;
@@ -204,15 +210,16 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
 
 /// The keep-alive responder does: it shares nothing with the engine, and is there while the application is not.
 void SimHost::answer_keep_alive(const Packet& packet) {
-  const link::Path path{address_of(packet.from, packet.rail), {}, false};
+  link::Path path{address_of(packet.from, packet.rail), {}, false};
+  if (packet.port != 0) path.to = path.to.with_port(packet.port);
   link::OutFrame frame;
   frame.path = &path;
   seal::KeepAliveAnswer sealed;
   wire::FrameView view;
   std::optional<wire::ControlFrame> plain;
   if (profile_.credentials) {
-    if (!seal::answer_keep_alive(*profile_.credentials, packet.bytes, address_of(number_, packet.rail),
-                                 sealed))
+    if (!seal::answer_keep_alive(*profile_.credentials, packet.bytes,
+                                 shared_.network.present_address(number_, packet.rail), sealed))
       return;
     frame.add(sealed);
   } else {

@@ -47,6 +47,8 @@ class SimHost final : public EventHandler, public NetworkNode {
     return pause_.last >= since || shared_.event_queue.now() < pause_.until;
   }
   void jump_clock(Duration by);
+  /// The host gets another address on that rail, or its first one again. It must run.
+  void readdress(RailNumber rail, bool back);
 
   Application& application() { return process_->application(); }
   /// Sees to it that the host polls at `at` or earlier.

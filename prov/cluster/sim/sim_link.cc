@@ -53,6 +53,7 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
 }
 
 std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
+  if (std::exchange(has_moved_, false) && moved_) moved_(0, network_.present_address(host_, rail_));
   const AllocationMeter::Scope uncounted(nullptr);
   for (std::unique_ptr<Packet>& packet : in_use_) network_.recycle(std::move(packet));
   in_use_.clear();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/ring_queue.h"
@@ -26,6 +27,9 @@ class SimLink final : public link::Link {
     return !port.down && port.carrier;
   }
   void thin(const link::Thinning& thinning) override { thinner_.set(thinning); }
+  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
+  /// The host has another address on this rail now.
+  void note_move() { has_moved_ = true; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override;
@@ -76,6 +80,8 @@ class SimLink final : public link::Link {
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;
+  MoveHandler moved_;
+  bool has_moved_ = false;
 };
 
 }  // namespace cluster::sim

@@ -72,6 +72,20 @@ void SimNetwork::connect(HostNumber host, NetworkNode& node) {
   for (RailNumber rail = 0; rail < rails(); ++rail) port_state(host, rail).node = &node;
 }
 
+SocketAddress SimNetwork::present_address(HostNumber host, RailNumber rail) {
+  return address_of(host, rail).with_port(static_cast<std::uint16_t>(kUdpPort + port(host, rail).moves));
+}
+
+void SimNetwork::readdress(HostNumber host, RailNumber rail, bool back) {
+  port(host, rail).moves = back ? 0 : ++last_move_;
+}
+
+/// Attackers use other ports than hosts do.
+bool SimNetwork::leads_to_present_address(const Packet& packet) {
+  const bool of_host = packet.to_port >= kUdpPort && packet.to_port <= kUdpPort + last_move_;
+  return !of_host || packet.to_port == present_address(packet.to, packet.rail).port();
+}
+
 /// The packet reaches the hop at that time.
 void SimNetwork::plan(Time at, Hop hop, std::unique_ptr<Packet> packet) {
   const std::uint64_t slot = packets_.keep(std::move(packet));
@@ -93,8 +107,9 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->sent_at = now;
   packet->ethertype = frame.path->ethertype;
   packet->damaged = packet->forged = false;
-  packet->port = 0;
+  packet->port = out.port.moves == 0 ? 0 : present_address(from, rail).port();
   packet->to = host_of(frame.path->to);
+  packet->to_port = frame.path->to.port();
   for (std::size_t i = 0; i < frame.count; ++i) {
     packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
   }
@@ -135,6 +150,7 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->bytes = std::move(bytes);
   packet->from = claim.from;
   packet->port = claim.port;
+  packet->to_port = 0;
   packet->to = to;
   packet->rail = rail;
   packet->incarnation = 0;
@@ -252,6 +268,7 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
   NetworkNode* const node = port_state(packet->to, packet->rail).node;
   NetworkNode* const last = ports_[hosts_ - 1].node;
   if (packet->forged && last != nullptr) last->on_forgery_arrived(*packet);
+  if (!leads_to_present_address(*packet)) return lose("no-address", totals_.unreachable, std::move(packet));
   if (node != nullptr && node->deliver(packet)) {
     if (packet != nullptr) lose("ring-full", totals_.ring_full, std::move(packet));
     return;
@@ -274,6 +291,8 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   error->to = packet.from;
   error->rail = packet.rail;
   error->damaged = error->forged = error->ethertype = false;
+  error->port = packet.to_port;
+  error->to_port = 0;
   const std::size_t quoted = std::min(packet.bytes.size(), kIcmpQuote);
   error->bytes.assign(packet.bytes.begin(), packet.bytes.begin() + static_cast<std::ptrdiff_t>(quoted));
   plan(now + way, Hop::icmp_error, std::move(error));
@@ -285,6 +304,7 @@ void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const bool cut = !packet->forged && (partitions_.stops(*packet) || from.port.down);
   if (to.node != nullptr && !cut && !to.port.down) {
     link::PathError error{address_of(packet->from, packet->rail), Status::refused};
+    if (packet->port != 0) error.peer = error.peer.with_port(packet->port);
     error.set_quote(packet->bytes);
     to.node->deliver_path_error(error);
   }

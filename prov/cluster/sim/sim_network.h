@@ -79,6 +79,10 @@ class SimNetwork final : public EventHandler {
   Port& port(HostNumber host, RailNumber rail = 0) { return port_state(host, rail).port; }
   /// To every rail.
   void connect(HostNumber host, NetworkNode& node);
+  /// The address that the host has now.
+  SocketAddress present_address(HostNumber host, RailNumber rail);
+  /// The host gets a new address in place of its own, or its first one again.
+  void readdress(HostNumber host, RailNumber rail, bool back);
   const NetworkTotals& totals() const { return totals_; }
   Time now() const { return event_queue_.now(); }
 
@@ -140,6 +144,7 @@ class SimNetwork final : public EventHandler {
             bool& twice);
   void send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                    const Packet& packet);
+  bool leads_to_present_address(const Packet& packet);
   void reach_switch(std::unique_ptr<Packet> packet);
   void reach_host(std::unique_ptr<Packet> packet);
   void send_icmp_error(const Packet& packet);
@@ -153,6 +158,7 @@ class SimNetwork final : public EventHandler {
   Partitions partitions_;
   PacketPool packets_;
   NetworkTap* tap_ = nullptr;
+  std::uint16_t last_move_ = 0;
   NetworkTotals totals_;
 };
 

@@ -17,6 +17,7 @@ constexpr std::uint64_t kStreamSecurity = 20;
 constexpr std::uint64_t kStreamAttacker = 21;
 constexpr std::uint64_t kStreamNarrowPaths = 11;
 constexpr std::uint64_t kStreamReboot = 12;
+constexpr std::uint64_t kStreamMoves = 13;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
@@ -79,6 +80,8 @@ Simulation::Simulation(const RunOptions& options)
   }
   SeededRandom narrow_random = SeededRandom::stream(options.seed, kStreamNarrowPaths);
   draw_narrow_paths(host_count_, horizon_, cluster_.network, faults, narrow_random);
+  SeededRandom moves_random = SeededRandom::stream(options.seed, kStreamMoves);
+  if (!plan_.datagrams) draw_moves(host_count_, horizon_, cluster_.network, faults, moves_random);
   SeededRandom reboot_random = SeededRandom::stream(options.seed, kStreamReboot);
   outage_ = draw_reboot(horizon_, peer_timeout_, faults, reboot_random);
   workload_lasts_ = std::max(horizon_, faults.lasts);

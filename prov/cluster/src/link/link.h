@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -195,6 +196,11 @@ class Link {
   /// Tells the link that the caller is about to sleep. The next receive_burst() then checks every source of
   /// frames, even if this is expensive.
   virtual void before_sleep() {}
+  using MoveHandler = std::function<void(std::uint8_t link, const SocketAddress& now)>;
+  /// Makes receive_burst() call `handler` whenever the link has got another address because the former one was
+  /// taken from this host. `link`: the number of the link, if there are several. The handler watches the
+  /// descriptors again, because there may be new files behind them.
+  virtual void on_move(MoveHandler) {}
   /// Makes the kernel put frames aside as the argument says, if the kernel is able to. Frames of one arrival
   /// stay together. The call takes a few system calls.
   virtual void thin(const Thinning&) {}

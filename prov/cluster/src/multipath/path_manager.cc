@@ -92,12 +92,8 @@ void PathManager::join(std::span<const SocketAddress> peer, std::span<const wire
   if (joined_ || peer.empty()) return;
   joined_ = true;
   queue_pairs_.assign(queue_pairs.begin(), queue_pairs.end());
-  const auto on_link = [&](const SocketAddress& address) {
-    return std::ranges::any_of(rails_, [&](const Rail& rail) { return in_subnet(rail, address); });
-  };
   for (const SocketAddress& address : peer) {
-    const bool may = (everywhere_ && !address.verbs()) || on_link(address);
-    if (may && !is_local_address(rails_, address)) peer_.push_back(address);
+    if (may_use(address)) peer_.push_back(address);
   }
   for (const link::Path& path : further_paths(rails_, peer_, paths_[0]->address)) {
     add(path, false);
@@ -202,7 +198,8 @@ void PathManager::on_response(Time now, Time asked, const link::Path& from, bool
   const auto number = path_of_response(from);
   if (!number) return;
   PathState& path = *paths_[*number];
-  if (!by_engine && !path.validator.proven()) return;
+  // The peer's responder answers whatever address asks, so its answer does not show that the engine knows ours.
+  if (!by_engine && (!path.validator.proven() || path.validator.announcing())) return;
   if (from.mac_known || path.address.to != from.to) set_address(*number, from);
   const auto known = std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to);
   if (by_engine && known == validated_addresses_.end()) validated_addresses_.push_back(from.to);
@@ -233,6 +230,40 @@ std::size_t PathManager::limit_of(const link::Path& to) const {
   const auto peer = std::ranges::find(queue_pairs_, to.to, &wire::VerbsAddress::address);
   const std::size_t ours = rails_[to.link].frame_max;
   return peer == queue_pairs_.end() ? ours : std::min(ours, peer->frame_max);
+}
+
+bool PathManager::may_use(const SocketAddress& address) const {
+  const auto on_link = [&](const Rail& rail) { return in_subnet(rail, address); };
+  return !is_local_address(rails_, address) &&
+         ((everywhere_ && !address.verbs()) || std::ranges::any_of(rails_, on_link));
+}
+
+void PathManager::on_own_move(Time now, std::size_t link) {
+  for (const auto& path : paths_) {
+    if (path->address.link != link) continue;
+    if (path->is_ethertype()) {
+      path->validator.fail(now);
+    } else {
+      path->validator.announce(now);
+    }
+  }
+}
+
+bool PathManager::announcing() const {
+  return std::ranges::any_of(paths_, [](const auto& path) { return path->validator.announcing(); });
+}
+
+void PathManager::on_peer_move(Time now, const SocketAddress& before, const link::Path& now_at) {
+  std::ranges::replace(peer_, before, now_at.to);
+  std::erase(validated_addresses_, before);
+  for (std::size_t i = 0; i < paths_.size(); ++i) {
+    PathState& path = *paths_[i];
+    if (path.is_ethertype() || path.address.to != before) continue;
+    const std::uint8_t link = ip_paths_ == 1 ? now_at.link : path.address.link;
+    set_address(i, {now_at.to, {}, false, link});
+    if (link != now_at.link) path.validator.fail(now);
+    if (path.companion != PathState::kNone) paths_[path.companion]->validator.fail(now);
+  }
 }
 
 std::size_t PathManager::add(const link::Path& to, bool validated) {
@@ -394,7 +425,8 @@ Time PathManager::resume_at(Time now) const {
 std::size_t PathManager::window() const {
   std::size_t sum = 0;
   for (const auto& path : paths_) {
-    const bool used = path->validator.validated() && !path->is_ethertype();
+    const PathValidator& validator = path->validator;
+    const bool used = (validator.validated() || validator.announcing()) && !path->is_ethertype();
     sum += used ? path->recovery.congestion().window() : 0;
   }
   return sum;
@@ -498,7 +530,9 @@ void PathManager::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
 
 Time PathManager::deadline() const {
   Time at = kNever;
-  for (const auto& path : paths_) at = std::min({at, path->recovery.losses().deadline(), fails_at(*path)});
+  for (const auto& path : paths_) {
+    at = std::min({at, path->recovery.losses().deadline(), fails_at(*path), path->validator.announce_at()});
+  }
   return at;
 }
 

@@ -16,7 +16,7 @@
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
-// their addresses. An EtherType path and its IP path name each other as `companion` and have the same
+// their addresses. If a host gets another address in place of one, its paths keep their state. An EtherType path and its IP path name each other as `companion` and have the same
 // address.
 #pragma once
 
@@ -147,6 +147,17 @@ class PathManager {
   /// concerns only that path, because other paths still work. A closed port concerns all paths, though, if
   /// the path has reached the peer's process before.
   bool on_path_error(Time now, const link::PathError& error);
+
+  // --- replaced addresses ---
+  /// Called after this side got another address on this link: the peer has to learn it.
+  void on_own_move(Time now, std::size_t link);
+  /// Returns true if the peer may not know an address of this side.
+  bool announcing() const;
+  /// Returns true if a peer that has this address may get frames there.
+  bool may_use(const SocketAddress& address) const;
+  /// Called after the peer has answered a challenge from `now_at`, which takes the place of its address
+  /// `before`.
+  void on_peer_move(Time now, const SocketAddress& before, const link::Path& now_at);
 
   // --- choice ---
   /// An IP path, and how many frames may be sent on it now.

@@ -39,6 +39,13 @@ void PathValidator::fail(Time now) {
   }
 }
 
+void PathValidator::announce(Time now) {
+  validated_ = false;
+  announcing_ = challenged_since_ = true;
+  challenges_ = unanswered_ = 0;
+  failed_at_ = challenge_at_ = now;
+}
+
 void PathValidator::on_spurious_loss() {
   if (proven_ && !challenged_since_) validated_ = true;
 }
@@ -46,7 +53,7 @@ void PathValidator::on_spurious_loss() {
 PathValidator::Event PathValidator::on_challenge_sent(Time now) {
   challenged_since_ = true;
   challenge_at_ = now + interval();
-  if (++challenges_ <= kChallengesBeforeWarning || warned_) return Event::none;
+  if (++challenges_ <= kChallengesBeforeWarning || warned_ || announcing_) return Event::none;
   warned_ = true;
   return Event::unanswered;
 }
@@ -60,7 +67,7 @@ Duration PathValidator::interval() const {
 PathValidator::Event PathValidator::validate(Time now) {
   const bool worth_a_line = warned_ || !proven_;
   validated_ = proven_ = true;
-  warned_ = false;
+  warned_ = announcing_ = false;
   validated_at_ = now;
   return worth_a_line ? Event::works : Event::none;
 }

@@ -10,7 +10,7 @@
 //
 // Invariants: challenges are due only while the path is not validated, and the interval shrinks only when the
 // path fails. There is no timer. Challenges are sent together with the flow's own frames, so an idle flow
-// sends none.
+// sends none. Only a new address of this side is announced to peers of idle flows, too.
 #pragma once
 
 #include <algorithm>
@@ -57,6 +57,14 @@ class PathValidator {
   /// fail.
   bool on_unanswered(Time now);
   void fail(Time now);
+  /// Called after this side got another address on the path. The path is not validated until the peer answers
+  /// from there on: then the peer knows the address. The first kAnnouncementsMax challenges need no other
+  /// frames to leave with.
+  void announce(Time now);
+  /// Returns true if the peer may not know this side's address on the path.
+  bool announcing() const { return announcing_; }
+  /// Returns when a challenge has to leave, even if nothing else does, or kNever.
+  Time announce_at() const { return announcing_ && challenges_ < kAnnouncementsMax ? challenge_at_ : kNever; }
   /// Undoes the last failure, because nothing was lost. Has no effect if a challenge was sent after the
   /// failure.
   void on_spurious_loss();
@@ -66,6 +74,7 @@ class PathValidator {
   Event on_challenge_sent(Time now);
 
   static constexpr unsigned kChallengesBeforeWarning = 6;
+  static constexpr unsigned kAnnouncementsMax = 32;  ///< they take 24 s
   static constexpr Duration kChallengeIntervalMin = 2ms;
   static constexpr Duration kChallengeIntervalMax = 1s;
 
@@ -77,6 +86,7 @@ class PathValidator {
   bool validated_;
   bool proven_;
   bool warned_ = false;            ///< the log has said that the path does not answer
+  bool announcing_ = false;        ///< announce() was called since the path was last validated
   bool challenged_since_ = false;  ///< a challenge was sent since the last failure
   unsigned unanswered_ = 0;
   Time unanswered_since_{};
@@ -95,24 +105,32 @@ class PathChallenges {
  public:
   explicit PathChallenges(Random& random) : random_(random) {}
 
+  struct Asked {
+    Time at;
+    /// The rail of the peer that has the challenged address now, if the peer has said so.
+    std::optional<std::uint8_t> claimed_by;
+  };
+
   /// Draws and returns the bits that a challenge to this address must carry.
-  std::uint64_t draw(Time now, const SocketAddress& to) {
+  std::uint64_t draw(Time now, const SocketAddress& to,
+                     std::optional<std::uint8_t> claimed_by = std::nullopt) {
     const std::uint64_t data = random_.next();
+    const Challenge challenge{data, to, {now, claimed_by}};
     if (sent_.size() < kRemembered) {
-      sent_.push_back({data, to, now});
+      sent_.push_back(challenge);
     } else {
-      sent_[next_++ % kRemembered] = {data, to, now};
+      sent_[next_++ % kRemembered] = challenge;
     }
     return data;
   }
-  /// Returns when the challenge was sent. Returns nothing unless the answer repeats the bits of a challenge
+  /// Returns what was asked, and when. Returns nothing unless the answer repeats the bits of a challenge
   /// and comes from the challenged address.
-  std::optional<Time> answered(std::uint64_t data, const SocketAddress& from) {
+  std::optional<Asked> answered(std::uint64_t data, const SocketAddress& from) {
     const auto found = std::ranges::find_if(
         sent_, [&](const Challenge& challenge) { return challenge.data == data && challenge.to == from; });
     if (found == sent_.end()) return std::nullopt;
     found->to = {};
-    return found->at;
+    return found->asked;
   }
   /// Returns true if a challenge that begins with these bits was sent to this address.
   bool sent(std::uint32_t first_bits, const SocketAddress& to) const {
@@ -129,7 +147,7 @@ class PathChallenges {
   struct Challenge {
     std::uint64_t data;
     SocketAddress to;
-    Time at;
+    Asked asked;
   };
 
   Random& random_;

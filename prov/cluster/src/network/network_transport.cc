@@ -78,6 +78,22 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   const std::vector<int> descriptors = parts_.link->descriptors();
   if (descriptors.empty()) context.waiter.forbid();
   for (const int descriptor : descriptors) context.waiter.watch(descriptor, *this);
+  parts_.link->on_move([this](std::uint8_t link, const SocketAddress&) { on_move(link); });
+}
+
+/// Called in a turn, after the link has got another address. Tells it to all peers, idle ones too: a peer that
+/// has something to send would send it to the former address.
+void NetworkTransport::on_move(std::uint8_t link) {
+  for (const int descriptor : parts_.link->descriptors()) {
+    waiter_.unwatch(descriptor);
+    waiter_.watch(descriptor, *this);
+  }
+  const Time now = clock_.now();
+  for (RemotePeer* const remote : tx_.flows()) {
+    if (remote->common.failed) continue;
+    remote->flow->on_own_move(now, link);
+    tx_.mark(*remote);
+  }
 }
 
 /// Destroys the flows first, because they return their frames to a pool in this object.

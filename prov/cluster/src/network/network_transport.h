@@ -111,6 +111,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
 
  private:
   void on_ready(bool trouble) override;
+  void on_move(std::uint8_t link);
   bool due(transport::Turn& turn) const;
   bool is_member_by_alias(const RemotePeer& remote) const;
 
@@ -119,7 +120,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   PeerTable& peers_;
   protocol::Messenger& messenger_;
   transport::PackingPolicy& packing_;
-  const transport::Waiter& waiter_;
+  transport::Waiter& waiter_;
   TxScheduler tx_;
   SessionTable sessions_;
   NetworkReceiver receiver_;

@@ -130,7 +130,7 @@ void SessionAcceptor::refuse_unknown_session(Time now, const wire::FrameView& vi
 
 /// The asker may have no other working path, and its session may be with an earlier incarnation.
 void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
-  if (sessions_.find(view.session) != nullptr) return sessions_.on_path_challenge(view, from);
+  if (sessions_.find(view.session) != nullptr) return sessions_.on_path_challenge(now, view, from);
   ++parts_.environment.counters.refused_stale;
   refuse_unknown_session(now, view, from);
 }

@@ -181,18 +181,29 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   RemotePeer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
     return;
+  const std::uint32_t moves = peer->flow->peer_moves();
+  const bool announcing = peer->flow->paths().announcing();
   if (!peer->flow->on_alive(now, view, from)) {
     ++parts_.environment.counters.refused_stale;
     return;
   }
+  const bool moved = peer->flow->peer_moves() != moves;
+  if (moved) {
+    peers_.remove_aliases(peer->common);  // the peer may have lost one of them
+    parts_.environment.log.info("peer %s has the address %s now", peer->name().text().c_str(),
+                                from.to.text().c_str());
+  }
+  if (moved || announcing) tx_.mark(*peer);
   for (const SocketAddress& address : peer->flow->paths().validated_addresses()) {
     if (!is_own(address)) peers_.add_alias(peer->common, address);
   }
 }
 
-/// Only the peer can name both sessions, so a frame that names both is answered on any path.
-void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Path& from) {
-  const RemotePeer* peer = find(view.session);
+/// Only the peer can name both sessions, so a frame that names both is answered on any path. But if its source is
+/// the new address of a rail, this side first makes sure that the peer has that address. The peer challenges
+/// again, and the answer then shows that this side knows the address.
+void SessionTable::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
+  RemotePeer* const peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;
   const bool ours = peer != nullptr && peer->flow != nullptr &&
                     peer->flow->handshake().session() == view.session &&
@@ -201,6 +212,8 @@ void SessionTable::on_path_challenge(const wire::FrameView& view, const link::Pa
     ++parts_.environment.counters.refused_stale;
     return;
   }
+  const bool listed = peer->flow->handshake().has_address(from.to);
+  if (!listed && peer->flow->check_peer_move(now, view, from, *parts_.link)) return;
   link::send_frame(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 

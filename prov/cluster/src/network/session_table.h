@@ -74,7 +74,7 @@ class SessionTable {
   /// Processes the peer's answer to a keep-alive or a path challenge.
   void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
   /// Answers a peer that asks whether this path leads to the endpoint of its session.
-  void on_path_challenge(const wire::FrameView& view, const link::Path& from);
+  void on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from);
 
   /// Returns true if idle peers may need a reminder: an operation is in progress (for example a posted
   /// receive), or a session is half-open.

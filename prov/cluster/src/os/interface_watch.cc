@@ -95,6 +95,12 @@ std::optional<Interface> InterfaceWatch::with_address(const SocketAddress& addre
   return found != nullptr ? std::optional(*found) : std::nullopt;
 }
 
+std::optional<Interface> InterfaceWatch::with_index(int index) const {
+  const std::lock_guard guard(mutex_);
+  const auto found = std::ranges::find(interfaces_, index, &Interface::index);
+  return found != interfaces_.end() ? std::optional(*found) : std::nullopt;
+}
+
 std::vector<SocketAddress> InterfaceWatch::addresses() const {
   const std::lock_guard guard(mutex_);
   std::vector<SocketAddress> all;
@@ -103,24 +109,26 @@ std::vector<SocketAddress> InterfaceWatch::addresses() const {
   return all;
 }
 
-void InterfaceWatch::add_user(const SocketAddress& address, int index) {
+void InterfaceWatch::add_user(const SocketAddress& address, int index, Signal& lost) {
   const std::optional<Interface> at = with_address(address, index);
   const std::lock_guard guard(mutex_);
   const auto known = std::find_if(uses_.begin(), uses_.end(),
                                   [&](const Use& use) { return use.address.same_host(address); });
   if (known != uses_.end()) {
-    ++known->users;
+    known->users.push_back(&lost);
   } else if (at) {
-    uses_.push_back({.address = address, .users = 1, .at = *at});
+    uses_.push_back({.address = address, .users = {&lost}, .at = *at});
   }
 }
 
-void InterfaceWatch::remove_user(const SocketAddress& address) {
+void InterfaceWatch::remove_user(const SocketAddress& address, Signal& lost) {
   if (process_ != getpid()) return;  // in a forked child, the mutex may be locked forever
   const std::lock_guard guard(mutex_);
   const auto known = std::find_if(uses_.begin(), uses_.end(),
                                   [&](const Use& use) { return use.address.same_host(address); });
-  if (known != uses_.end() && --known->users == 0) uses_.erase(known);
+  if (known == uses_.end()) return;
+  std::erase(known->users, &lost);
+  if (known->users.empty()) uses_.erase(known);
 }
 
 NextWake InterfaceWatch::run() {
@@ -166,10 +174,13 @@ bool InterfaceWatch::look() {
 
 /// If the address has moved, schedules announcements and returns a line for the log. The caller holds the
 /// lock. While no interface has the address, `use` keeps the interface that had it last, because another
-/// interface may get the address soon.
+/// interface may get the address soon, and the users look whether there is another address.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
-  if (found == nullptr) return {};
+  if (found == nullptr) {
+    for (Signal* const user : use.users) user->raise();
+    return {};
+  }
   const Interface before = std::exchange(use.at, *found);
   if (found->mac == before.mac && found->index == before.index) return {};
   use.announced = 0;
@@ -231,18 +242,46 @@ void InterfaceWatch::knock(const Use& use) const {
 }
 
 WatchedInterface::WatchedInterface(const SocketAddress& address, int index, Log& log)
-    : address_(address), watch_(InterfaceWatch::of_this_namespace(log)) {
+    : name_(address),
+      address_(address),
+      lost_(Signal::open()),
+      watch_(InterfaceWatch::of_this_namespace(log)) {
+  if (lost_ == nullptr) watch_ = nullptr;
   if (watch_ == nullptr) return;
   seen_ = watch_->changes() - 1;  // the caller read its interface earlier, so it may have missed a change
   now_.index = index;
-  watch_->add_user(address_, index);
+  watch_->add_user(address_, index, *lost_);
 }
 
 WatchedInterface::~WatchedInterface() {
-  if (watch_ != nullptr) watch_->remove_user(address_);
+  if (watch_ != nullptr) watch_->remove_user(address_, *lost_);
+}
+
+std::optional<SocketAddress> WatchedInterface::replacement() const {
+  const auto here = [&](const SocketAddress& address) {
+    return watch_->with_address(address, now_.index).has_value();
+  };
+  if (!address_.same_host(name_) && here(name_)) return name_;
+  if (here(address_)) return std::nullopt;
+  const std::optional<Interface> interface = watch_->with_index(now_.index);
+  if (!interface) return std::nullopt;
+  const auto alike = [&](const SocketAddress& address) {
+    return address.family() == address_.family() && address.link_local() == address_.link_local();
+  };
+  const auto found = std::ranges::find_if(interface->addresses, alike);
+  return found != interface->addresses.end() ? std::optional(found->with_port(address_.port()))
+                                             : std::nullopt;
+}
+
+void WatchedInterface::move_to(const SocketAddress& address) {
+  watch_->remove_user(address_, *lost_);
+  address_ = address;
+  watch_->add_user(address_, now_.index, *lost_);
+  renew();
 }
 
 std::optional<Interface> WatchedInterface::renew() {
+  lost_->lower();
   seen_ = watch_->changes();
   std::optional<Interface> now = watch_->with_address(address_, now_.index);
   if (now) now_ = *now;

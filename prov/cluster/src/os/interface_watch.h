@@ -8,6 +8,9 @@
 // Otherwise their kernels would send to the old hardware address for up to a minute. A process without
 // permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
 // From such a question, hosts also learn the hardware address of the IPv4 address that asks.
+//
+// An address that links use may be taken from this host. The watch then wakes the threads that sleep on these
+// links, and the links go on with another address of the interface.
 #pragma once
 
 #include <sys/types.h>
@@ -28,6 +31,7 @@
 #include "os/descriptor.h"
 #include "os/interfaces.h"
 #include "os/progress_thread.h"
+#include "os/wait_set.h"
 
 namespace cluster::os {
 
@@ -47,20 +51,23 @@ class InterfaceWatch {
   /// Returns the interface that has the IP address of `address`, or nullopt if none has it. If several have
   /// it, prefers the interface with this index.
   std::optional<Interface> with_address(const SocketAddress& address, int index) const;
+  /// Returns the interface with this index, or nullopt if there is none.
+  std::optional<Interface> with_index(int index) const;
   /// Returns the addresses of all interfaces.
   std::vector<SocketAddress> addresses() const;
 
   /// Sends an Ethernet frame through the interface with this index. The frame may be lost.
   void send(ConstBytes frame, int interface) const;
 
-  /// From add_user() until remove_user(), the watch announces the address each time the address moves.
-  void add_user(const SocketAddress& address, int index);
-  void remove_user(const SocketAddress& address);
+  /// From add_user() until remove_user(), the watch announces the address each time the address moves, and
+  /// raises `lost` at each change while no interface has the address.
+  void add_user(const SocketAddress& address, int index, Signal& lost);
+  void remove_user(const SocketAddress& address, Signal& lost);
 
  private:
   struct Use {
     SocketAddress address;
-    unsigned users = 0;
+    std::vector<Signal*> users;
     Interface at{};          ///< the interface that had the address last
     unsigned announced = 0;  ///< number of announcements since the address moved
     Time announce_at = kNever;
@@ -102,6 +109,14 @@ class WatchedInterface {
   /// Returns the current state of the interface, or nullopt while no interface has the address. After the
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
+  /// Returns the address with which the link should go on: the first one of the link, if an interface has it,
+  /// else the present one, else another one of the interface that had it. Returns nothing if the present
+  /// address is right, or if there is no other.
+  std::optional<SocketAddress> replacement() const;
+  /// Called after the link has got another address.
+  void move_to(const SocketAddress& address);
+  /// Returns a descriptor that is readable until renew() if the link may need another address, or -1.
+  int descriptor() const { return lost_ != nullptr ? lost_->descriptor() : -1; }
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
   /// Returns false if the interface has no carrier, or is down, as renew() has found it.
   bool has_carrier() const { return carrier_; }
@@ -128,7 +143,9 @@ class WatchedInterface {
 
   void ask_for(const link::Path& path);
 
+  const SocketAddress name_;  ///< the first address of the link
   SocketAddress address_;
+  std::unique_ptr<Signal> lost_;
   std::shared_ptr<InterfaceWatch> watch_;
   std::uint32_t seen_ = 0;
   Interface now_;

@@ -52,11 +52,12 @@ bool has_errors(int socket) {
 
 /// Answers waiting keep-alives. ICMP errors keep the socket readable until they are taken from the error
 /// queue. While the application computes, the engine possibly does not run, so this function takes them.
-NextWake answer_some(UdpPort& port, int socket, const KeepAliveAnswerer& answerer, Answered& answered) {
+NextWake answer_some(UdpPort& port, const KeepAliveAnswerer& answerer, Answered& answered) {
+  const auto [socket, address] = port.keep_alives();
   const Time now = SystemClock().now();
   if (now >= answered.end) answered = {now + kInterval, 0};
   for (; answered.count < kAnswersPerInterval; ++answered.count) {
-    if (answer_one(socket, port.name(), answerer)) continue;
+    if (answer_one(socket, address, answerer)) continue;
     if (!has_errors(socket)) return {NextWake::kUntilReadable, socket};
     port.drain_path_errors();
     return has_errors(socket) ? NextWake{kErrorsPending} : NextWake{NextWake::kUntilReadable, socket};
@@ -81,8 +82,8 @@ std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, 
   std::shared_ptr<void> client;
   if (socket >= 0) {
     client = start_progress_client(
-        [its_port = port.get(), socket, answerer, answered = Answered{}]() mutable {
-          return answer_some(*its_port, socket, answerer, answered);
+        [its_port = port.get(), answerer, answered = Answered{}]() mutable {
+          return answer_some(*its_port, answerer, answered);
         },
         error);
   }

@@ -66,8 +66,9 @@ class PacketLink final : public link::Link {
   std::vector<int> descriptors() const override {
     std::vector<int> all{ring_->descriptor(), port_->socket()};
     if (ethertype_ring_) all.push_back(ethertype_ring_->descriptor());
-    return all;
+    return with_descriptor(std::move(all), interface_);
   }
+  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
   void thin(const link::Thinning& thinning) override {
     const link::Thinning in_effect = port_->thin(thinning);
     aside_.begin_or_end(in_effect);
@@ -90,6 +91,8 @@ class PacketLink final : public link::Link {
   std::size_t receive_rings_and_socket(std::span<link::InFrame> frames, bool due);
   bool socket_is_due();
   void renew();
+  void apply(const Interface& now, bool moved);
+  bool readdress_rings();
 
   std::shared_ptr<UdpPort> port_;
   WatchedInterface interface_;
@@ -99,7 +102,8 @@ class PacketLink final : public link::Link {
   std::unique_ptr<PacketRing> ethertype_ring_;  ///< null if there is none
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
-  int without_ring_ = 0;  ///< the interface whose frames arrive through the socket; 0 if it has the rings
+  bool rings_follow_ = true;  ///< the rings receive the frames to the address of the port
+  int without_ring_ = 0;      ///< the interface whose frames arrive through the socket; 0 if it has the rings
   Counters& counters_;
   Log& log_;
   /// Null as long as every frame could leave as a raw frame: its buffers have 20 KB.
@@ -111,6 +115,7 @@ class PacketLink final : public link::Link {
   unsigned socket_polls_left_ = kSocketPollsAfterTraffic;
   /// Number of polls since the socket was last polled.
   unsigned polls_since_socket_ = 0;
+  MoveHandler moved_;
 };
 
 std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
@@ -165,25 +170,41 @@ std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frame
 }
 
 void PacketLink::renew() {
-  const std::optional<Interface> now = interface_.renew();
-  if (!now || !now->has_ethernet) return;
+  std::optional<Interface> now = interface_.renew();
+  const bool moved = readdress(*port_, interface_, log_);
+  if (moved) now = interface_.renew();
+  if (now && now->has_ethernet) apply(*now, moved);
+  if (moved && moved_) moved_(0, port_->name());
+}
+
+bool PacketLink::readdress_rings() {
+  const bool main = ring_->readdress(port_->name());
+  const bool ethertype = !ethertype_ring_ || ethertype_ring_->readdress(port_->name());
+  ring_->thin(port_->thinning());
+  if (ethertype_ring_) ethertype_ring_->thin(port_->thinning());
+  return main && ethertype;
+}
+
+void PacketLink::apply(const Interface& now, bool moved) {
   own_ = interface_.addresses();
   ring_->forget_source();
   if (ethertype_ring_) ethertype_ring_->forget_source();
   const SocketAddress::Family family = port_->name().family();
-  frame_max_ = frame_max_renewed(frame_max_opened_, now->mtu, family);
-  sender_->renew(now->index, now->mac, frame_max_within(now->mtu, family));
-  port_->move_to(now->index);
-  const bool ring_moved = ring_->move_to(now->index);
-  const bool both_moved = (!ethertype_ring_ || ethertype_ring_->move_to(now->index)) && ring_moved;
-  port_->ignore_interface(both_moved ? now->index : 0);
-  if (!both_moved && now->index != without_ring_) {
+  frame_max_ = frame_max_renewed(frame_max_opened_, now.mtu, family);
+  sender_->renew(now.index, {now.mac, port_->name()}, frame_max_within(now.mtu, family));
+  port_->move_to(now.index);
+  const bool ring_moved = ring_->move_to(now.index);
+  const bool both_moved = (!ethertype_ring_ || ethertype_ring_->move_to(now.index)) && ring_moved;
+  if (moved) rings_follow_ = readdress_rings();
+  const bool all_arrive = both_moved && rings_follow_;
+  port_->ignore_interface(all_arrive ? now.index : 0);
+  if (!all_arrive && now.index != without_ring_) {
     log_.info(
         "frames to %s on %s arrive through the UDP socket, because the receive ring belongs to another "
         "interface",
-        port_->name().text().c_str(), now->name.c_str());
+        port_->name().text().c_str(), now.name.c_str());
   }
-  without_ring_ = both_moved ? 0 : now->index;
+  without_ring_ = all_arrive ? 0 : now.index;
 }
 
 bool PacketLink::socket_is_due() {

@@ -270,6 +270,12 @@ std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   return header.gso_type == OffloadHeader::kGsoUdpL4 ? header.gso_size : 0;
 }
 
+bool PacketRing::readdress(const SocketAddress& ours) {
+  ours_ = ours;
+  std::string reason;
+  return seat_->group == nullptr || seat_->group->readdress(*seat_, ours, reason);
+}
+
 void PacketRing::clear_errors() {
   int error = 0;
   socklen_t size = sizeof error;

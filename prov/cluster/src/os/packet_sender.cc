@@ -90,9 +90,9 @@ std::size_t PacketSender::over(std::size_t sent, std::size_t frames) {
   return frames;
 }
 
-void PacketSender::renew(int index, const std::array<std::byte, 6>& mac, std::size_t segment_max) {
+void PacketSender::renew(int index, const Origin& origin, std::size_t segment_max) {
   if (index != index_ && bind_to(socket_.number(), index) == 0) index_ = index;
-  origin_.mac = mac;
+  origin_ = origin;
   segment_max_ = segment_max;
   kept_.forget();
 }

@@ -357,6 +357,20 @@ bool RingGroup::enter(RingSeat& seat, std::string& reason) {
   return reason.empty() && install(seat, list, reason);
 }
 
+bool RingGroup::readdress(RingSeat& seat, const SocketAddress& address, std::string& reason) {
+  reason.clear();
+  {
+    SeatKernel kernel(*this, seat.socket);
+    const TableLock locked(file_, table_mutex_);
+    if (!locked) {
+      reason = kStopped;
+      return false;
+    }
+    RingSteps(table(), self_, kernel).readdress(seat.kind, seat.serial, address);
+  }
+  return install(seat, table().list(seat.kind), reason);
+}
+
 /// Returns false without a reason if the socket cannot enter yet.
 bool RingGroup::enter_fanout(RingSeat& seat, std::string& reason) {
   SeatKernel kernel(*this, seat.socket);

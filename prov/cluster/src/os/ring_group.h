@@ -73,6 +73,9 @@ class RingGroup {
   /// Makes the frames of this place arrive in its ring. Unless the seat is inherited, its socket must have a
   /// ring and be bound to the interface. On failure, returns false and writes the cause to `reason`.
   bool enter(RingSeat& seat, std::string& reason);
+  /// Makes the frames to another address arrive in the ring of this place. On failure, returns false and writes
+  /// the cause to `reason`.
+  bool readdress(RingSeat& seat, const SocketAddress& address, std::string& reason);
   /// Returns the table, for reports. It may outlive the group.
   std::shared_ptr<const RingTable> shared_table() const { return {memory_, &table()}; }
 

@@ -81,6 +81,14 @@ RingProgram RingSteps::program(RingKind kind) const {
   return {spreading(list.targets()), list.changes};
 }
 
+void RingSteps::readdress(RingKind kind, std::uint64_t serial, const SocketAddress& address) {
+  RingList& list = table_.list(kind);
+  RingPlace* const place = list.find(serial);
+  if (place == nullptr) return;
+  place->address = address;
+  ++list.changes;
+}
+
 void RingSteps::leave(RingKind kind, std::uint64_t serial) {
   RingList& list = table_.list(kind);
   RingPlace* const place = list.find(serial);

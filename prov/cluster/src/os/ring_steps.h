@@ -74,6 +74,8 @@ class RingSteps {
   bool enter(RingKind kind, std::uint64_t serial, std::string& reason);
   /// Returns the program to install next.
   RingProgram program(RingKind kind) const;
+  /// The frames of this place are those to another address from the next program on.
+  void readdress(RingKind kind, std::uint64_t serial, const SocketAddress& address);
   void leave(RingKind kind, std::uint64_t serial);
 
  private:

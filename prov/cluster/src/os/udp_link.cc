@@ -32,6 +32,7 @@ class UdpLink final : public link::Link {
         sender_(port_, environment.counters),
         neighbours_(port_->name().family(), environment.log),
         aside_(port_, environment),
+        log_(environment.log),
         receiver_(port_, port_->socket(), kReceiveBuffers, UdpReceiver::Timestamps::yes, environment) {}
 
   const char* name() const override { return "udp"; }
@@ -53,13 +54,18 @@ class UdpLink final : public link::Link {
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
     return port_->read_path_errors(path_errors);
   }
-  std::vector<int> descriptors() const override { return {port_->socket()}; }
+  std::vector<int> descriptors() const override { return with_descriptor({port_->socket()}, interface_); }
+  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
   void thin(const link::Thinning& thinning) override { aside_.begin_or_end(port_->thin(thinning)); }
   void before_sleep() override { aside_.before_sleep(); }
 
  private:
-  void renew() {
-    const std::optional<Interface> now = interface_.renew();
+  [[gnu::noinline]] void renew() {
+    std::optional<Interface> now = interface_.renew();
+    if (readdress(*port_, interface_, log_)) {
+      now = interface_.renew();
+      if (moved_) moved_(0, port_->name());
+    }
     if (!now) return;
     frame_max_ = frame_max_renewed(frame_max_opened_, now->mtu, port_->name().family());
     port_->move_to(now->index);
@@ -72,7 +78,9 @@ class UdpLink final : public link::Link {
   UdpSender sender_;
   NeighbourTable neighbours_;
   AsideReceiver aside_;
+  Log& log_;
   UdpReceiver receiver_;
+  MoveHandler moved_;
 };
 
 bool any_here(std::span<const SocketAddress> members) {
@@ -134,6 +142,26 @@ class GroupJoiner final : public link::MulticastJoiner {
 };
 
 }  // namespace
+
+bool readdress(UdpPort& port, WatchedInterface& interface, Log& log) {
+  const std::optional<SocketAddress> to = interface.replacement();
+  if (!to) return false;
+  const SocketAddress before = port.name();
+  if (const int error = port.readdress(*to); error != 0) {
+    log.warn("this node no longer has the address %s, and %s cannot take its place: %s",
+             before.ip_text().c_str(), to->ip_text().c_str(), error_text(error).c_str());
+    return false;
+  }
+  interface.move_to(port.name());
+  log.warn("this node has the address %s in place of %s: peers with a session are told so",
+           port.name().text().c_str(), before.text().c_str());
+  return true;
+}
+
+std::vector<int> with_descriptor(std::vector<int> descriptors, const WatchedInterface& interface) {
+  if (interface.descriptor() >= 0) descriptors.push_back(interface.descriptor());
+  return descriptors;
+}
 
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family) {
   const std::size_t headers = headers_of(family);

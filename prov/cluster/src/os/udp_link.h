@@ -4,10 +4,12 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/environment.h"
 #include "link/link.h"
 #include "link/multicast.h"
+#include "os/interface_watch.h"
 #include "os/udp_port.h"
 
 namespace cluster::os {
@@ -21,6 +23,12 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 /// has. Therefore the source of these frames is the endpoint's address.
 std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
                                                          const Environment& environment);
+
+/// Gives the port another address of this host if the host has lost the present one. Returns true if the port has
+/// another address now.
+bool readdress(UdpPort& port, WatchedInterface& interface, Log& log);
+/// Returns the descriptors and that of the interface, if it has one.
+std::vector<int> with_descriptor(std::vector<int> descriptors, const WatchedInterface& interface);
 
 /// Returns the size of the largest frame that fits into a packet of `mtu` bytes behind the IP and UDP
 /// headers.

@@ -1,12 +1,15 @@
 #include "os/udp_port.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "os/system_clock.h"
 
@@ -62,6 +65,26 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
+/// Opens a socket at this address. Sets `name` to the address with the port number that the kernel has chosen if
+/// `wanted` has none.
+Descriptor open_at(const SocketAddress& wanted, SocketAddress& name, int& error) {
+  Descriptor socket = make_socket(wanted.family(), error);
+  if (!socket) return socket;
+  error = bind_to(socket.number(), wanted);
+  if (error != 0) return {};
+  sockaddr_storage storage;
+  socklen_t size = sizeof storage;
+  if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) error = errno;
+  name = SocketAddress::from(reinterpret_cast<sockaddr*>(&storage), size);
+  return socket;
+}
+
+void copy_option(int from, int to, int level, int option) {
+  int value = 0;
+  socklen_t size = sizeof value;
+  if (getsockopt(from, level, option, &value, &size) == 0) set_option(to, level, option, value);
+}
+
 /// Makes the socket send through the interface. If the kernel lacks the option, routes determine the
 /// interface.
 void bind_interface(int socket, SocketAddress::Family family, int interface) {
@@ -93,24 +116,16 @@ bool join_group(int socket, int sender, const SocketAddress& group, int interfac
 }  // namespace
 
 UdpPort::UdpPort(Descriptor socket, const SocketAddress& name)
-    : socket_(std::move(socket)), path_errors_(name.family()), name_(name) {
+    : socket_(std::move(socket)), path_errors_(name.family()), keep_alive_address_(name), name_(name) {
   path_errors_.add(socket_.number());
 }
 
 std::shared_ptr<UdpPort> UdpPort::open(const SocketAddress& wanted, int& error) {
   error = EAFNOSUPPORT;
   if (wanted.empty()) return nullptr;
-  Descriptor socket = make_socket(wanted.family(), error);
-  if (!socket) return nullptr;
-  error = bind_to(socket.number(), wanted);
+  SocketAddress name;
+  Descriptor socket = open_at(wanted, name, error);
   if (error != 0) return nullptr;
-  sockaddr_storage storage;
-  socklen_t size = sizeof storage;
-  if (getsockname(socket.number(), reinterpret_cast<sockaddr*>(&storage), &size) != 0) {
-    error = errno;
-    return nullptr;
-  }
-  const SocketAddress name = SocketAddress::from(reinterpret_cast<sockaddr*>(&storage), size);
   return std::shared_ptr<UdpPort>(new UdpPort(std::move(socket), name));
 }
 
@@ -174,22 +189,75 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
     FilterProgram program = steering(places_, thinning);
     if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0) thinning.on = false;
   }
+  thinning_ = thinning;
   return thinning;
+}
+
+/// Opens another socket with the name of the socket `main`.
+Descriptor UdpPort::open_beside(const Descriptor& main, const SocketAddress& name, int& error) const {
+  Descriptor made = make_socket(name.family(), error);
+  if (!made) return made;
+  if (!set_option(main.number(), SOL_SOCKET, SO_REUSEPORT, 1) ||
+      !set_option(made.number(), SOL_SOCKET, SO_REUSEPORT, 1)) {
+    error = errno;
+    return made;
+  }
+  error = bind_to(made.number(), name);
+  if (interface_ != 0) bind_interface(made.number(), name.family(), interface_);
+  return made;
+}
+
+/// The progress thread sleeps on the keep-alive socket, so that socket stays open until the thread has taken its
+/// successor. Shutting it down wakes the thread.
+int UdpPort::readdress(const SocketAddress& to) {
+  int error = 0;
+  SocketAddress name;
+  Descriptor main = open_at(to.with_port(name_.port()), name, error);
+  if (error == EADDRINUSE) main = open_at(to.with_port(0), name, error);
+  Descriptor keep_alives;
+  Descriptor aside;
+  if (error == 0 && keep_alive_socket_) keep_alives = open_beside(main, name, error);
+  if (error == 0 && aside_socket_) aside = open_beside(main, name, error);
+  PortSockets places;
+  if (keep_alives) places.keep_alives = 1;
+  if (aside) places.aside = keep_alives ? 2 : 1;
+  FilterProgram program = steering(places, thinning_);
+  if (error == 0 && (keep_alives || aside))
+    error = attach_filter(main.number(), SO_ATTACH_REUSEPORT_CBPF, program);
+  if (error != 0) return error;
+  copy_option(socket_.number(), main.number(), SOL_SOCKET, SO_TIMESTAMPNS);
+  dup3(main.number(), socket_.number(), O_CLOEXEC);
+  if (aside) dup3(aside.number(), aside_socket_.number(), O_CLOEXEC);
+  places_ = places;
+  name_ = name;
+  if (interface_ != 0) bind_egress(interface_);
+  if (ignored_ != 0) ignore_interface(ignored_);
+  if (!keep_alives) return 0;
+  const std::lock_guard guard(replacing_);
+  next_keep_alive_socket_ = std::move(keep_alives);
+  keep_alive_address_ = name;
+  shutdown(keep_alive_socket_.number(), SHUT_RD);
+  return 0;
+}
+
+UdpPort::KeepAlives UdpPort::keep_alives() {
+  const std::lock_guard guard(replacing_);
+  if (next_keep_alive_socket_) {
+    path_errors_.remove(keep_alive_socket_.number());
+    former_keep_alive_socket_ = std::exchange(keep_alive_socket_, std::move(next_keep_alive_socket_));
+    path_errors_.add(keep_alive_socket_.number());
+  } else {
+    former_keep_alive_socket_.reset();
+  }
+  return {keep_alive_socket_.number(), keep_alive_address_};
 }
 
 /// Opens another socket with this port number into `socket`, and enters the socket's number within the
 /// reuseport group in `places_`. Returns 0 or an errno.
 int UdpPort::share(Descriptor& socket, std::uint32_t PortSockets::*place) {
   int error = 0;
-  Descriptor made = make_socket(name_.family(), error);
-  if (!made) return error;
-  if (!set_option(socket_.number(), SOL_SOCKET, SO_REUSEPORT, 1) ||
-      !set_option(made.number(), SOL_SOCKET, SO_REUSEPORT, 1)) {
-    return errno;
-  }
-  error = bind_to(made.number(), name_);
+  Descriptor made = open_beside(socket_, name_, error);
   if (error != 0) return error;
-  if (interface_ != 0) bind_interface(made.number(), name_.family(), interface_);
   PortSockets places = places_;
   places.*place = keep_alive_socket_ ? 2 : 1;
   FilterProgram program = steering(places);
@@ -207,6 +275,8 @@ int UdpPort::open_keep_alive_socket(int& error) {
 }
 
 void UdpPort::close_keep_alive_socket() {
+  next_keep_alive_socket_.reset();
+  former_keep_alive_socket_.reset();
   path_errors_.remove(keep_alive_socket_.number());
   keep_alive_socket_.reset();
 }

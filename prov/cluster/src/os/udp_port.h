@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <span>
 
 #include "base/address.h"
@@ -66,9 +67,15 @@ class UdpPort {
   /// if they were called, now apply to this interface.
   void move_to(int index);
 
+  /// Replaces the sockets by sockets at another address, because this host no longer has the present one. The
+  /// main socket keeps the number of its descriptor, and the port keeps its number if it is free there. What waits
+  /// in the sockets is lost. Returns 0 or an errno; on failure nothing is changed.
+  int readdress(const SocketAddress& to);
+
   /// Does what Link::thin() does, for every type of link. Returns the thinning that is now in effect. If
   /// there is no socket for frames that wait aside, or no memory for a filter, thinning stays off.
   link::Thinning thin(link::Thinning thinning);
+  const link::Thinning& thinning() const { return thinning_; }
   /// Returns the socket in which frames wait aside, or -1 before the first flood.
   int aside_socket() const { return aside_socket_.number(); }
 
@@ -77,16 +84,30 @@ class UdpPort {
   /// run while another thread uses a link on this port.
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket();
+  /// Returns the present socket of the responder, and the address to which keep-alives to it were sent. The
+  /// responder calls this function each time. It may use the socket of the previous call until this call.
+  struct KeepAlives {
+    int socket;
+    SocketAddress address;
+  };
+  KeepAlives keep_alives();
 
  private:
   UdpPort(Descriptor socket, const SocketAddress& name);
   int share(Descriptor& socket, std::uint32_t PortSockets::*place);
+  Descriptor open_beside(const Descriptor& main, const SocketAddress& name, int& error) const;
 
   Descriptor socket_;
   Descriptor keep_alive_socket_;
   Descriptor aside_socket_;
   PathErrorQueue path_errors_;
   PortSockets places_;
+  link::Thinning thinning_;  ///< in effect
+  /// The next two replace keep_alive_socket_ once the responder has noticed.
+  std::mutex replacing_;
+  Descriptor next_keep_alive_socket_;
+  SocketAddress keep_alive_address_;
+  Descriptor former_keep_alive_socket_;
   SocketAddress name_;
   int interface_ = 0;  ///< index of the interface to send through; 0 if routes determine it
   int ignored_ = 0;    ///< index of the ignored interface; 0 if there is none

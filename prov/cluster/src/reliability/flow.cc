@@ -237,16 +237,54 @@ void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
 }
 
 bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& from) {
-  const std::optional<Time> asked = challenges_.answered(answer.challenge(), from.to);
+  const auto asked = challenges_.answered(answer.challenge(), from.to);
   if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
+  // A late answer is about an address that the peer may have lost again.
+  if (by_engine && asked->claimed_by && asked->at >= moved_peer_asked_at_) {
+    moved_peer_asked_at_ = asked->at;
+    move_peer(now, *asked->claimed_by, from);
+  }
   if (from.ethertype) {
     liveness_.on_sign_of_life(now, true);
   } else {
-    liveness_.on_answer(now, *asked, by_engine ? Liveness::By::engine : Liveness::By::responder);
+    liveness_.on_answer(now, asked->at, by_engine ? Liveness::By::engine : Liveness::By::responder);
   }
-  paths_.on_response(now, *asked, from, by_engine);
+  const bool announced = paths_.announcing();
+  paths_.on_response(now, asked->at, from, by_engine);
+  // Frames that this side has sent from its new address before the peer knew it are lost.
+  if (announced && !paths_.announcing() && !queue_.drained()) timer_.expedite(now);
   return true;
+}
+
+void Flow::on_own_move(Time now, std::size_t link) {
+  settle();
+  if (status_.alive() && handshake_.knows_peer()) paths_.on_own_move(now, link);
+}
+
+/// The challenge shows that the sender knows both sessions. Its address may be forged, so it gets a frame that is
+/// no longer than its own, and only once for each of its challenges (RFC 9000 8). The peer repeats its challenge
+/// until it is answered, and so this side needs no timer.
+bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from,
+                           link::Link& link) {
+  const std::optional<std::uint8_t> rail = challenge.rail();
+  if (!status_.alive() || !rail || !handshake_.has_rail(*rail) || !paths_.may_use(from.to)) return false;
+  const wire::ControlFrame asks = wire::ControlFrame::path_challenge(
+      handshake_.session(), challenges_.draw(now, from.to, rail), handshake_.peer_session());
+  link::send_frame(link, asks.bytes(), link::without_mac(from));
+  return true;
+}
+
+/// From now on only the peer itself says whether it lives: the kernel at its former address may be that of
+/// another host.
+void Flow::move_peer(Time now, std::uint8_t rail, const link::Path& to) {
+  settle();
+  const std::optional<SocketAddress> before = handshake_.move_peer(rail, to.to);
+  if (!before) return;
+  ++peer_moves_;
+  paths_.on_peer_move(now, *before, to);
+  liveness_.on_met(false);
+  if (!queue_.drained()) timer_.expedite(now);
 }
 
 wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {

@@ -141,6 +141,14 @@ class Flow {
   /// the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if this
   /// side has sent no such keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
+  /// Called after this side got another address on this link. Announces it to the peer.
+  void on_own_move(Time now, std::size_t link);
+  /// Called for a challenge that names both sessions, and whose source is not an address of the peer. Asks for
+  /// an answer from there if the challenge says which rail of the peer has the address now. Returns false if it
+  /// does not say that, or if the peer may not use the address.
+  bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
+  /// Returns how often an address of the peer was replaced.
+  std::uint32_t peer_moves() const { return peer_moves_; }
   /// Handles an ICMP error, which says that a port or a host of the peer is unreachable. The flow trusts an
   /// error that quotes one of its frames. After any other error it sends the peer a keep-alive.
   void on_path_error(Time now, const link::PathError& error);
@@ -177,6 +185,7 @@ class Flow {
 
  private:
   void join_paths();
+  void move_peer(Time now, std::uint8_t rail, const link::Path& to);
   void detect_losses(Time now);
   void send_again();
   void on_retransmission_timer(Time now, RetransmissionTimer::Event event);
@@ -197,7 +206,9 @@ class Flow {
   FrameLane lane_;
   /// The frames that the last call of detect_losses() or send_again() has found.
   std::vector<Sequence> lost_frames_;
-  std::uint64_t lost_ = 0;  ///< number of frames declared lost so far, for stats()
+  std::uint32_t peer_moves_ = 0;
+  Time moved_peer_asked_at_{};  ///< when the challenge left that the peer last answered from a new address
+  std::uint64_t lost_ = 0;      ///< number of frames declared lost so far, for stats()
 };
 
 }  // namespace cluster::reliability

@@ -344,13 +344,15 @@ void FrameSender::send_fin(link::Link& link, const OutgoingAck& ack) {
 void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath::PathChallenges& challenges,
                                   link::Link& link) {
   using wire::FrameKind;
-  if (paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) {
+  if ((paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) || paths_.announcing()) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      // Over a proven path, an answer of the peer's keep-alive responder is enough. It reads no queue pair.
-      const bool proven = paths_[due->path].validator.proven() && !due->to.to.verbs();
-      const FrameKind kind = proven ? FrameKind::keep_alive : FrameKind::path_challenge;
-      send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to), kind, frame_max_on(due->path),
-                     link);
+      // Over a proven path, an answer of the peer's keep-alive responder is enough, but it reads no queue pair, and
+      // only the peer's engine learns a new address.
+      const multipath::PathValidator& path = paths_[due->path].validator;
+      const bool to_responder = path.proven() && !path.announcing() && !due->to.to.verbs();
+      send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to),
+                     to_responder ? FrameKind::keep_alive : FrameKind::path_challenge,
+                     path.announcing() ? sizeof(wire::FrameHeader) : frame_max_on(due->path), link);
     }
   }
   if (!sent.sent_any || !handshake_.ethertype_negotiated()) return;
@@ -373,6 +375,7 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   header.session = handshake_.peer_session();
   header.sequence = handshake_.session();  // the answer contains this session number and the challenge
   wire::set_challenge(header, data);
+  if (kind == wire::FrameKind::path_challenge) wire::set_rail(header, challenge.to.link);
   link::OutFrame out;
   out.path = &challenge.to;
   out.add({start, sizeof header + scratch_.filled});

@@ -9,8 +9,8 @@
 // session and token only to the peer's address. The session number alone would not be enough: a forger that
 // tries all 32-bit numbers would succeed after some hours.
 //
-// Invariant: once this side has accepted the peer's opening, that opening never changes. The only exception
-// is forget_peer(), for a peer whose session has ended before the peer showed that it received our opening.
+// Invariant: once this side has accepted the peer's opening, that opening never changes. The only exceptions
+// are move_peer(), for an address of the peer that was replaced, and forget_peer(), for a peer whose session has ended before the peer showed that it received our opening.
 #pragma once
 
 #include <algorithm>
@@ -122,7 +122,8 @@ class Handshake {
     if (!peer_ || (peer_->features & wire::feature::kAcksLate) == 0) return kAckDelay;
     return peer_->rails != 0 ? kAckDelayOfRails : kAckDelayLate;
   }
-  /// Returns the peer's name, further addresses and queue pairs, or nothing while the peer is unknown.
+  /// Returns the address of each rail of the peer: its name, further addresses and queue pairs, or nothing while
+  /// the peer is unknown.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
   /// Returns the peer's queue pairs, whose addresses are among peer_addresses() as well.
   std::span<const wire::VerbsAddress> peer_queue_pairs() const { return peer_queue_pairs_; }
@@ -130,6 +131,15 @@ class Handshake {
   /// Returns true if the peer has this address. False while the peer is unknown.
   bool has_address(const SocketAddress& address) const {
     return std::ranges::find(peer_addresses_, address) != peer_addresses_.end();
+  }
+
+  /// Returns true if the peer has shown a rail with this number.
+  bool has_rail(std::uint8_t rail) const { return rail < peer_addresses_.size(); }
+  /// Called after the peer has answered from `to`, the new address of its rail with this number. Returns the
+  /// address that it takes the place of, or nothing if nothing changes.
+  std::optional<SocketAddress> move_peer(std::uint8_t rail, const SocketAddress& to) {
+    if (!has_rail(rail) || has_address(to)) return std::nullopt;
+    return std::exchange(peer_addresses_[rail], to);
   }
 
   /// Returns how many frames may be in flight or wait at the peer behind a gap.

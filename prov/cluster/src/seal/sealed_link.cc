@@ -87,6 +87,14 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
+/// An association belongs to the addresses of both sides. So this side begins new ones, with a new salt, as a
+/// process does that has just started.
+void SealedLink::readdress(std::uint8_t link, const SocketAddress& now) {
+  ours_.salt = draw_salt(environment_.random);
+  ours_.addresses.at(link) = now;
+  table_ = {};
+}
+
 /// Returns the sender for a group. The sender is kept as long as the endpoint lives. So if the endpoint
 /// leaves the group and joins it again, no counter is used twice.
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {

@@ -22,6 +22,7 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/environment.h"
@@ -48,6 +49,12 @@ class SealedLink final : public link::Link {
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
+  void on_move(MoveHandler handler) override {
+    inner_->on_move([this, handler = std::move(handler)](std::uint8_t link, const SocketAddress& now) {
+      readdress(link, now);
+      handler(link, now);
+    });
+  }
   void before_sleep() override { inner_->before_sleep(); }
   void thin(const link::Thinning& thinning) override {
     exchange_.note_flood(thinning.on);
@@ -62,6 +69,7 @@ class SealedLink final : public link::Link {
   static constexpr std::size_t kStagingBytes = 128 * 1024;
 
   Time now() const { return environment_.clock.now(); }
+  void readdress(std::uint8_t link, const SocketAddress& now);
   std::size_t send_sealed(std::span<const link::OutFrame> frames, Association& association,
                           ConstBytes block = {});
   std::span<const link::OutFrame> seal(std::span<const link::OutFrame> frames, Association& association,

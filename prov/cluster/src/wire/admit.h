@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <limits>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/sequence.h"
@@ -38,6 +39,13 @@ struct FrameView {
   /// Returns the random bits that an answer repeats. Only for kinds keep_alive, path_challenge,
   /// sibling_request and their answers.
   std::uint64_t challenge() const { return transmission.value | std::uint64_t{ack.value} << 32; }
+  /// Returns the number of the sender's rail, or nothing if the frame does not say it. Only for kind
+  /// path_challenge.
+  std::optional<std::uint8_t> rail() const {
+    const std::uint32_t number = largest_acked.value;
+    return number == 0 || number > kRailsMax ? std::nullopt
+                                             : std::optional(static_cast<std::uint8_t>(number - 1));
+  }
   bool sequenced() const { return (flags & frame_flag::kSequenced) != 0; }
   bool in_order() const { return (flags & frame_flag::kOrdered) != 0; }
   bool in_part() const { return (flags & frame_flag::kPart) != 0; }

@@ -53,6 +53,13 @@ ControlFrame ControlFrame::keep_alive(std::uint32_t session, std::uint64_t chall
   return {FrameKind::keep_alive, fields};
 }
 
+ControlFrame ControlFrame::path_challenge(std::uint32_t session, std::uint64_t challenge,
+                                          std::uint32_t asked) {
+  FrameHeader fields = asking(session, challenge);
+  fields.session = asked;
+  return {FrameKind::path_challenge, fields};
+}
+
 ControlFrame ControlFrame::alive(const FrameView& asked) { return {FrameKind::alive, answering(asked)}; }
 
 ControlFrame ControlFrame::path_response(const FrameView& asked) {

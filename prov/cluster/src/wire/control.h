@@ -1,5 +1,5 @@
 // Frames that belong to no flow. A ControlFrame is small, has a fixed size, and includes its checksum. It is
-// a reset, a keep-alive, an answer to a path challenge, a question about a sibling, or an answer to one of
+// a reset, a keep-alive, a path challenge, an answer to one, a question about a sibling, or an answer to one of
 // these. A DatagramHeader begins a datagram, which carries a message.
 #pragma once
 
@@ -30,6 +30,9 @@ class ControlFrame {
   /// Returns an answer that confirms that the process is alive. Like all answers, it is addressed to the
   /// session of the asking side.
   static ControlFrame alive(const FrameView& asked);
+  /// Returns a frame that asks the engine of the peer whether it has the address to which the frame goes.
+  /// `session` is the session of the asking side, `asked` that of the peer.
+  static ControlFrame path_challenge(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked);
   /// Returns an answer that confirms that the path leads to the engine with the session. It names the session
   /// of the asking side and repeats the challenge.
   static ControlFrame path_response(const FrameView& asked);

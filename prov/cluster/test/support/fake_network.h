@@ -129,6 +129,7 @@ class FakeLink final : public link::Link {
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
     const SpareMemory network;
     ++network_.looks;
+    if (std::exchange(has_moved_, false) && moved_) moved_(0, name_);
     inbox_.clear();
     FakeNetwork::Packet packet;
     std::size_t frame_size = 0;
@@ -153,6 +154,12 @@ class FakeLink final : public link::Link {
     return inbox_.size();
   }
   void thin(const link::Thinning& thinning) override { network_.thinning = thinning; }
+  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
+  /// The link has this address from its next look on.
+  void readdress(const SocketAddress& name) {
+    name_ = name;
+    has_moved_ = true;
+  }
   std::size_t read_path_errors(std::span<link::PathError> errors) override {
     if (!network_.absent || errors.empty()) return 0;
     errors[0] = {*network_.absent, Status::refused};
@@ -165,6 +172,8 @@ class FakeLink final : public link::Link {
   SocketAddress name_;
   std::size_t frame_max_;
   std::vector<FakeNetwork::Packet> inbox_;
+  MoveHandler moved_;
+  bool has_moved_ = false;
 };
 
 }  // namespace cluster::test

@@ -42,8 +42,8 @@ TEST_F(PathChallengesTest, EachCarriesBitsOfItsOwnAndLateAnswersCount) {
 TEST_F(PathChallengesTest, AnAnswerTellsWhenItWasAskedFor) {
   const std::uint64_t first = challenges.draw(Time(1ms), place(1));
   const std::uint64_t second = challenges.draw(Time(2ms), place(1));
-  EXPECT_EQ(challenges.answered(second, place(1)), Time(2ms));
-  EXPECT_EQ(challenges.answered(first, place(1)), Time(1ms));
+  EXPECT_EQ(challenges.answered(second, place(1))->at, Time(2ms));
+  EXPECT_EQ(challenges.answered(first, place(1))->at, Time(1ms));
 }
 
 TEST_F(PathChallengesTest, TheMemoryIsBounded) {

@@ -1,0 +1,271 @@
+// Whole engines, one of which gets another address in mid-session: the session goes on. Nobody else can move it.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <optional>
+
+#include "engine/engine.h"
+#include "multipath/link_bundle.h"
+#include "seal/sealed_link.h"
+#include "support/fake_network.h"
+#include "support/seal_keys.h"
+#include "wire/control.h"
+
+namespace cluster::engine {
+namespace {
+
+using test::FakeLink;
+using test::FakeNetwork;
+
+SocketAddress place(int rail, int node) {
+  const std::byte ip[] = {std::byte{10}, std::byte{0}, static_cast<std::byte>(rail),
+                          static_cast<std::byte>(node)};
+  return SocketAddress::v4(ip, 9228);
+}
+
+bool is_of_kind(const FakeNetwork::Packet& packet, wire::FrameKind kind) {
+  return packet.bytes[offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(kind);
+}
+
+struct MovingNode {
+  MovingNode(FakeNetwork& network, int number, int rails, bool keyed)
+      : world{.clock = network.clock(), .random = test::FakeRandom(static_cast<std::uint64_t>(number))},
+        engine(parts(network, number, rails, keyed)) {
+    engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
+  }
+  EngineParts parts(FakeNetwork& network, int number, int rails, bool keyed) {
+    std::vector<std::unique_ptr<link::Link>> made;
+    std::vector<multipath::Rail> own;
+    std::vector<SocketAddress> addresses;
+    for (int rail = 0; rail < rails; ++rail) {
+      addresses.push_back(place(rail, number));
+      auto one = std::make_unique<FakeLink>(network, addresses.back());
+      links.push_back(one.get());
+      made.push_back(std::move(one));
+      own.push_back({addresses.back(), 24, "eth" + std::to_string(rail)});
+    }
+    EngineSettings settings;
+    settings.linger = 0s;
+    std::unique_ptr<link::Link> link = std::make_unique<multipath::LinkBundle>(std::move(made));
+    if (keyed)
+      link = std::make_unique<seal::SealedLink>(
+          std::move(link), test::credentials({"moves"}), addresses,
+          Environment{world.clock, world.random, world.log, world.counters});
+    return {.environment = {world.clock, world.random, world.log, world.counters},
+            .settings = settings,
+            .name = place(0, number),
+            .epoch = 1000,
+            .link = std::move(link),
+            .local_listener = nullptr,
+            .resources = nullptr,
+            .rails = std::move(own)};
+  }
+  void send(AddressTable::Handle to) {
+    const ConstBytes slice = as_bytes(&word, sizeof word);
+    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word, .to = to}), Status::ok);
+  }
+  std::size_t acknowledged() {
+    std::size_t count = 0;
+    sent.drain(
+        ~std::size_t{0}, [](const protocol::Completion&) { return true; },
+        [&](const protocol::Completion& each) { count += each.status == Status::ok ? 1U : 0U; });
+    return count;
+  }
+
+  struct World {
+    test::FakeClock& clock;
+    test::FakeRandom random;
+    test::FakeLog log{};
+    Counters counters{};
+  } world;
+  std::vector<FakeLink*> links;
+  AddressTable book;
+  protocol::CompletionQueue sent;
+  protocol::CompletionQueue received;
+  std::uint64_t word = 0x1234;
+  Engine engine;
+};
+
+struct MovedAddressTest : testing::Test {
+  MovedAddressTest() {
+    network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      bytes[to] += packet.bytes.size();
+      ++frames[to];
+      return packet.from.ip()[2] != to.ip()[2] || (drop && drop(packet, to));
+    };
+  }
+  void begin(int rails = 1, bool keyed = false) {
+    a.emplace(network, 1, rails, keyed);
+    b.emplace(network, 2, rails, keyed);
+    to_a = b->book.insert(place(0, 1));
+    to_b = a->book.insert(place(0, 2));
+    exchange();
+  }
+  void run(Duration time) {
+    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(20us)) {
+      a->engine.poll();
+      b->engine.poll();
+    }
+  }
+  /// Both sides send a message and get it within this time.
+  void exchange(Duration within = 100ms) {
+    ++exchanged;
+    a->send(to_b);
+    b->send(to_a);
+    run(within);
+    EXPECT_EQ(a->engine.unexpected_messages(), exchanged);
+    EXPECT_EQ(b->engine.unexpected_messages(), exchanged);
+    EXPECT_EQ(a->acknowledged(), 1U);
+    EXPECT_EQ(b->acknowledged(), 1U);
+  }
+  void move_a(int to, int rail = 0) {
+    a->links[static_cast<std::size_t>(rail)]->readdress(place(rail, to));
+    bytes.clear();
+    frames.clear();
+  }
+  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes frame) {
+    FakeLink stranger(network, from);
+    link::send_frame(stranger, frame, {to, {}, false});
+  }
+
+  test::FakeClock clock;
+  FakeNetwork network{clock, 1};
+  std::function<bool(const FakeNetwork::Packet&, const SocketAddress&)> drop;
+  std::size_t exchanged = 0;
+  struct Less {
+    bool operator()(const SocketAddress& x, const SocketAddress& y) const { return x.text() < y.text(); }
+  };
+  std::map<SocketAddress, std::size_t, Less> bytes;  ///< that were sent to an address
+  std::map<SocketAddress, std::size_t, Less> frames;
+  std::optional<MovingNode> a;
+  std::optional<MovingNode> b;
+  AddressTable::Handle to_a{};
+  AddressTable::Handle to_b{};
+};
+
+TEST_F(MovedAddressTest, AnIdleSessionMovesAtOnce) {
+  begin();
+  move_a(7);
+  run(10ms);
+  exchange();
+  EXPECT_EQ(frames[place(0, 1)], 0U) << "the peer knows the new address before it has anything to send";
+}
+
+TEST_F(MovedAddressTest, WhatWasOnItsWayArrives) {
+  begin();
+  move_a(7);
+  exchange();
+  move_a(8);
+  exchange();
+  move_a(1);
+  exchange();
+}
+
+TEST_F(MovedAddressTest, LossesOnlyDelayIt) {
+  begin();
+  network.conditions.loss = 0.5;
+  move_a(7);
+  exchange(2s);
+}
+
+TEST_F(MovedAddressTest, ItIsAnnouncedUntilThePeerAnswers) {
+  begin();
+  drop = [](const FakeNetwork::Packet&, const SocketAddress&) { return true; };
+  move_a(7);
+  run(3s);
+  EXPECT_LT(frames[place(0, 2)], 16U);
+  drop = nullptr;
+  run(1100ms);
+  exchange();
+  EXPECT_EQ(frames[place(0, 1)], 0U);
+}
+
+TEST_F(MovedAddressTest, OneOfSeveralRailsMoves) {
+  begin(2);
+  for (int i = 0; i < 20; ++i) exchange(10ms);
+  move_a(7, 1);
+  for (int i = 0; i < 20; ++i) exchange(10ms);
+  drop = [](const FakeNetwork::Packet& packet, const SocketAddress&) {
+    return packet.from.ip()[2] == std::byte{0};
+  };
+  exchange(2s);
+  EXPECT_NE(frames[place(1, 7)], 0U);
+}
+
+TEST_F(MovedAddressTest, WithKeys) {
+  begin(1, true);
+  move_a(7);
+  run(20ms);
+  exchange();
+  EXPECT_EQ(frames[place(0, 1)], 0U);
+}
+
+TEST_F(MovedAddressTest, ALateAnswerMovesNothingBack) {
+  begin();
+  std::vector<std::byte> late;
+  drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    const bool response =
+        late.empty() && to == place(0, 2) && is_of_kind(packet, wire::FrameKind::path_response);
+    if (response) late = packet.bytes;
+    return response;
+  };
+  move_a(7);
+  run(1ms);
+  ASSERT_FALSE(late.empty());
+  move_a(8);
+  exchange();
+  inject(place(0, 7), place(0, 2), late);
+  exchange();
+}
+
+/// The address of the challenge must answer, and what it gets is no longer than what came from there.
+TEST_F(MovedAddressTest, AClaimAloneMovesNothing) {
+  begin();
+  std::vector<std::byte> heard;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == place(0, 2) && is_of_kind(packet, wire::FrameKind::path_challenge)) heard = packet.bytes;
+    return heard == packet.bytes;
+  };
+  move_a(7);
+  a->engine.poll();
+  ASSERT_FALSE(heard.empty());
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    bytes[to] += packet.bytes.size();
+    return packet.from == place(0, 7);
+  };
+  a->links[0]->readdress(place(0, 1));
+  bytes.clear();
+  inject(place(0, 9), place(0, 2), heard);
+  run(50ms);
+  EXPECT_GT(bytes[place(0, 9)], 0U);
+  EXPECT_LE(bytes[place(0, 9)], heard.size());
+  exchange();
+  EXPECT_LE(bytes[place(0, 9)], heard.size());
+}
+
+/// Whoever does not know both sessions gets no answer that helps, and moves nothing.
+TEST_F(MovedAddressTest, AStrangerMovesNothing) {
+  begin();
+  std::vector<std::byte> heard;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == place(0, 2) && is_of_kind(packet, wire::FrameKind::path_challenge)) heard = packet.bytes;
+    return heard == packet.bytes;
+  };
+  move_a(7);
+  a->engine.poll();
+  network.drop = nullptr;
+  a->links[0]->readdress(place(0, 1));
+  run(50ms);
+  wire::FrameView view;
+  ASSERT_EQ(wire::admit(heard, view), wire::Refusal::none);
+  for (const std::uint32_t wrong : {view.sequence.value + 1, 0U}) {
+    const auto refused = b->world.counters.refused_stale;
+    inject(place(0, 9), place(0, 2), wire::ControlFrame::path_challenge(wrong, 1, view.session).bytes());
+    run(1ms);
+    EXPECT_EQ(b->world.counters.refused_stale, refused + 1);
+  }
+  exchange();
+}
+
+}  // namespace
+}  // namespace cluster::engine
