@@ -27,7 +27,7 @@ class ObservedLink final : public link::Link {
   bool has_ethertype_path() const override { return inner_->has_ethertype_path(); }
   bool has_carrier() const override { return inner_->has_carrier(); }
   std::size_t seal_overhead() const override { return inner_->seal_overhead(); }
-  void on_move(MoveHandler handler) override { inner_->on_move(std::move(handler)); }
+  void on_move(const MoveHandler& handler) override { inner_->on_move(handler); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }

@@ -27,7 +27,7 @@ class SimLink final : public link::Link {
     return !port.down && port.carrier;
   }
   void thin(const link::Thinning& thinning) override { thinner_.set(thinning); }
-  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
+  void on_move(const MoveHandler& handler) override { moved_ = handler; }
   /// The host has another address on this rail now.
   void note_move() { has_moved_ = true; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;

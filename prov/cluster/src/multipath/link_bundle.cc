@@ -92,7 +92,7 @@ void LinkBundle::thin(const link::Thinning& thinning) {
   for (Member& member : members_) member.link->thin(thinning);
 }
 
-void LinkBundle::on_move(MoveHandler handler) {
+void LinkBundle::on_move(const MoveHandler& handler) {
   for (std::size_t number = 0; number < members_.size(); ++number) {
     members_[number].link->on_move([handler, number](std::uint8_t, const SocketAddress& now) {
       handler(static_cast<std::uint8_t>(number), now);

@@ -30,7 +30,7 @@ class LinkBundle final : public link::Link {
   std::vector<int> descriptors() const override;
   void before_sleep() override;
   void thin(const link::Thinning& thinning) override;
-  void on_move(MoveHandler handler) override;
+  void on_move(const MoveHandler& handler) override;
 
  private:
   struct Member {

@@ -198,7 +198,8 @@ void PathManager::on_response(Time now, Time asked, const link::Path& from, bool
   const auto number = path_of_response(from);
   if (!number) return;
   PathState& path = *paths_[*number];
-  // The peer's responder answers whatever address asks, so its answer does not show that the engine knows ours.
+  // The peer's responder answers whatever address asks, so its answer does not show that the engine knows
+  // ours.
   if (!by_engine && (!path.validator.proven() || path.validator.announcing())) return;
   if (from.mac_known || path.address.to != from.to) set_address(*number, from);
   const auto known = std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to);

@@ -16,8 +16,8 @@
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
-// their addresses. If a host gets another address in place of one, its paths keep their state. An EtherType path and its IP path name each other as `companion` and have the same
-// address.
+// their addresses. If a host gets another address in place of one, its paths keep their state. An EtherType
+// path and its IP path name each other as `companion` and have the same address.
 #pragma once
 
 #include <cstddef>

@@ -81,8 +81,8 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   parts_.link->on_move([this](std::uint8_t link, const SocketAddress&) { on_move(link); });
 }
 
-/// Called in a turn, after the link has got another address. Tells it to all peers, idle ones too: a peer that
-/// has something to send would send it to the former address.
+/// Called in a turn, after the link has got another address. Tells it to all peers, idle ones too: a peer
+/// that has something to send would send it to the former address.
 void NetworkTransport::on_move(std::uint8_t link) {
   for (const int descriptor : parts_.link->descriptors()) {
     waiter_.unwatch(descriptor);

@@ -199,9 +199,9 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
 }
 
-/// Only the peer can name both sessions, so a frame that names both is answered on any path. But if its source is
-/// the new address of a rail, this side first makes sure that the peer has that address. The peer challenges
-/// again, and the answer then shows that this side knows the address.
+/// Only the peer can name both sessions, so a frame that names both is answered on any path. But if its
+/// source is the new address of a rail, this side first makes sure that the peer has that address. The peer
+/// challenges again, and the answer then shows that this side knows the address.
 void SessionTable::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;

@@ -68,7 +68,7 @@ class PacketLink final : public link::Link {
     if (ethertype_ring_) all.push_back(ethertype_ring_->descriptor());
     return with_descriptor(std::move(all), interface_);
   }
-  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
+  void on_move(const MoveHandler& handler) override { moved_ = handler; }
   void thin(const link::Thinning& thinning) override {
     const link::Thinning in_effect = port_->thin(thinning);
     aside_.begin_or_end(in_effect);
@@ -152,9 +152,10 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
 }
 
 /// Called if the kernel refuses the frames because its neighbour table is full. A frame goes to the hardware
-/// address address that the peer had last, unless the timeouts are so many that its card may be another one: with many
-/// hosts, a timeout rather has the reason that a processor is busy. The first frames to a peer go to all hosts of the network: only the peer takes them,
-/// and its answer tells this link its hardware address.
+/// address address that the peer had last, unless the timeouts are so many that its card may be another one:
+/// with many hosts, a timeout rather has the reason that a processor is busy. The first frames to a peer go
+/// to all hosts of the network: only the peer takes them, and its answer tells this link its hardware
+/// address.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {

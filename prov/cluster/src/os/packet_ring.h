@@ -76,8 +76,8 @@ class PacketRing {
   /// Returns false if the ring cannot, because it belongs to the group of its interface.
   bool move_to(int index);
 
-  /// Makes the ring receive the frames to another address. Returns false if the group of the ring refuses. Call
-  /// thin() afterwards.
+  /// Makes the ring receive the frames to another address. Returns false if the group of the ring refuses.
+  /// Call thin() afterwards.
   bool readdress(const SocketAddress& ours);
   /// Returns true if a frame waits in the next slot.
   bool waiting() const { return (status_of(slots_[next_]).load(std::memory_order_relaxed) & kFilled) != 0; }

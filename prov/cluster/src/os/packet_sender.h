@@ -36,8 +36,8 @@ class PacketSender {
   /// Like send(), for one frame on the path of the last frame that send() has sent singly: its headers are
   /// kept. Returns nothing, and does nothing, if the path is another one.
   std::optional<std::size_t> send_on_kept_path(const link::OutFrame& frame);
-  /// Called after the address of the origin was replaced or has moved to another interface, or after the hardware
-  /// address or MTU of the interface has changed.
+  /// Called after the address of the origin was replaced or has moved to another interface, or after the
+  /// hardware address or MTU of the interface has changed.
   void renew(int index, const Origin& origin, std::size_t segment_max);
 
  private:

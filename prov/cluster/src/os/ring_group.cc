@@ -32,7 +32,8 @@ namespace {
 /// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
 constexpr Duration kPatience = 20s;
 constexpr Duration kLookAgain = 1ms;
-/// A process that waits for its turn looks at the table without the lock, and with the lock once in so many looks.
+/// A process that waits for its turn looks at the table without the lock, and with the lock once in so many
+/// looks.
 constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
@@ -102,7 +103,8 @@ int read_fanout_id(int socket, std::uint32_t& id) {
   return 0;
 }
 
-/// Holds the lock of a table, which processes hold for some 100 us. Converts to false if the kernel has no lock.
+/// Holds the lock of a table, which processes hold for some 100 us. Converts to false if the kernel has no
+/// lock.
 class TableLock {
  public:
   /// `mutex`: excludes the other threads of this process.
@@ -145,8 +147,8 @@ std::vector<KnownGroup>& known_groups() {
 
 }  // namespace
 
-/// The kernel, for the steps of one seat. Sockets that leave the keeper are closed by the destructor, after the
-/// lock is released, because the kernel takes milliseconds for each.
+/// The kernel, for the steps of one seat. Sockets that leave the keeper are closed by the destructor, after
+/// the lock is released, because the kernel takes milliseconds for each.
 class SeatKernel final : public RingKernel {
  public:
   SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
@@ -179,8 +181,8 @@ class SeatKernel final : public RingKernel {
   std::vector<Descriptor> withdrawn_;
 };
 
-/// A process must close the file of a group before it opens it again, because any close() of the file releases
-/// all its locks. Therefore a group is destroyed under the mutex.
+/// A process must close the file of a group before it opens it again, because any close() of the file
+/// releases all its locks. Therefore a group is destroyed under the mutex.
 std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
   const std::lock_guard guard(known_mutex());
   std::vector<KnownGroup>& all = known_groups();

@@ -1,21 +1,21 @@
 // The receive rings of all endpoints of one user on one interface form a group. Without a group, the kernel
-// would run the filter of every ring on every frame that arrives on the interface, which costs about 90 ns for
-// each ring. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter runs.
-// So a frame costs the same with 1 ring and with 256.
+// would run the filter of every ring on every frame that arrives on the interface, which costs about 90 ns
+// for each ring. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter
+// runs. So a frame costs the same with 1 ring and with 256.
 //
-// There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of the
-// sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the number of
-// the interface and the user. A process that joins connects to it, and the progress thread of any process of
-// the group answers with the descriptors of all three. If nobody listens, the process founds the group. When
-// the last process ends, however it ends, the kernel frees everything.
+// There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of
+// the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the
+// number of the interface and the user. A process that joins connects to it, and the progress thread of any
+// process of the group answers with the descriptors of all three. If nobody listens, the process founds the
+// group. When the last process ends, however it ends, the kernel frees everything.
 //
-// A process holds a lock on one byte of the table as long as it lives, and so the others know who is dead. The
-// kernel numbers the rings. No ring gets another number while it is in the group, so no frame reaches a wrong
-// ring when members join, leave or die. Even so, each ring has its own filter, and a wrong number could only
-// lose frames.
+// A process holds a lock on one byte of the table as long as it lives, and so the others know who is dead.
+// The kernel numbers the rings. No ring gets another number while it is in the group, so no frame reaches a
+// wrong ring when members join, leave or die. Even so, each ring has its own filter, and a wrong number could
+// only lose frames.
 //
-// The steps of a member are in os/ring_steps.h. Whoever joins installs a new program. The kernel takes milliseconds to replace a program, so processes that
-// join at the same time share one installation.
+// The steps of a member are in os/ring_steps.h. Whoever joins installs a new program. The kernel takes
+// milliseconds to replace a program, so processes that join at the same time share one installation.
 #pragma once
 
 #include <cstddef>
@@ -64,17 +64,17 @@ class RingGroup {
   RingGroup(const RingGroup&) = delete;
   RingGroup& operator=(const RingGroup&) = delete;
 
-  /// Takes a place for the frames to `address`. `members_max`: the limit on the number of places of this kind.
-  /// `blocks`: the wanted size of the ring. The ring has only one block if the rings of the group have too
-  /// much memory already. On failure, returns null and writes the cause to `reason`.
+  /// Takes a place for the frames to `address`. `members_max`: the limit on the number of places of this
+  /// kind. `blocks`: the wanted size of the ring. The ring has only one block if the rings of the group have
+  /// too much memory already. On failure, returns null and writes the cause to `reason`.
   static std::unique_ptr<RingSeat> take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                         const SocketAddress& address, const RingLayout& layout,
                                         std::size_t blocks, std::size_t members_max, std::string& reason);
   /// Makes the frames of this place arrive in its ring. Unless the seat is inherited, its socket must have a
   /// ring and be bound to the interface. On failure, returns false and writes the cause to `reason`.
   bool enter(RingSeat& seat, std::string& reason);
-  /// Makes the frames to another address arrive in the ring of this place. On failure, returns false and writes
-  /// the cause to `reason`.
+  /// Makes the frames to another address arrive in the ring of this place. On failure, returns false and
+  /// writes the cause to `reason`.
   bool readdress(RingSeat& seat, const SocketAddress& address, std::string& reason);
   /// Returns the table, for reports. It may outlive the group.
   std::shared_ptr<const RingTable> shared_table() const { return {memory_, &table()}; }

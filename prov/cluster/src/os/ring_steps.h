@@ -1,9 +1,9 @@
 // The steps by which a process takes a place in a ring group, enters the kernel's fanout group, and leaves. A
-// process makes each step under the lock of the group. It may die in the midst of any step: the others find out
-// by the locks, and their next step repairs the table.
+// process makes each step under the lock of the group. It may die in the midst of any step: the others find
+// out by the locks, and their next step repairs the table.
 //
-// The steps make no system call. What they need from the kernel is an interface, so the simulator runs the same
-// steps on a model of the kernel (sim/ring_kernel.h).
+// The steps make no system call. What they need from the kernel is an interface, so the simulator runs the
+// same steps on a model of the kernel (sim/ring_kernel.h).
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@
 
 namespace cluster::os {
 
-/// What the kernel does with the sockets of rings. Each is named by the serial of its place. All functions that
-/// return an int return 0 or an errno.
+/// What the kernel does with the sockets of rings. Each is named by the serial of its place. All functions
+/// that return an int return 0 or an errno.
 class RingKernel {
  public:
   virtual ~RingKernel() = default;
@@ -31,8 +31,8 @@ class RingKernel {
   virtual int open(std::uint64_t serial) = 0;
   /// Takes over the socket of a free place. Returns false if it is lost.
   virtual bool inherit(std::uint64_t serial) = 0;
-  /// Puts the socket of this process's place into a fanout group: into a new one whose number it writes to `id`
-  /// if `fresh`, otherwise into the group `id`.
+  /// Puts the socket of this process's place into a fanout group: into a new one whose number it writes to
+  /// `id` if `fresh`, otherwise into the group `id`.
   virtual int enter_fanout(bool fresh, std::uint32_t& id) = 0;
   /// Returns the number of sockets in the group, or nullopt if the kernel does not tell.
   virtual std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) = 0;
@@ -69,8 +69,8 @@ class RingSteps {
   /// Takes a place. On failure, returns nullopt and writes the cause to `reason`.
   std::optional<Taken> take(RingKind kind, const SocketAddress& address, const RingLayout& layout,
                             std::size_t blocks, const RingLimits& limits, std::string& reason);
-  /// Returns false without a reason if the socket cannot enter yet. It waits for the owners of earlier places,
-  /// who make their rings, and for the kernel, until it has removed the sockets of erased places.
+  /// Returns false without a reason if the socket cannot enter yet. It waits for the owners of earlier
+  /// places, who make their rings, and for the kernel, until it has removed the sockets of erased places.
   bool enter(RingKind kind, std::uint64_t serial, std::string& reason);
   /// Returns the program to install next.
   RingProgram program(RingKind kind) const;

@@ -55,7 +55,7 @@ class UdpLink final : public link::Link {
     return port_->read_path_errors(path_errors);
   }
   std::vector<int> descriptors() const override { return with_descriptor({port_->socket()}, interface_); }
-  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
+  void on_move(const MoveHandler& handler) override { moved_ = handler; }
   void thin(const link::Thinning& thinning) override { aside_.begin_or_end(port_->thin(thinning)); }
   void before_sleep() override { aside_.before_sleep(); }
 

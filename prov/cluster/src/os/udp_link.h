@@ -24,8 +24,8 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
                                                          const Environment& environment);
 
-/// Gives the port another address of this host if the host has lost the present one. Returns true if the port has
-/// another address now.
+/// Gives the port another address of this host if the host has lost the present one. Returns true if the port
+/// has another address now.
 bool readdress(UdpPort& port, WatchedInterface& interface, Log& log);
 /// Returns the descriptors and that of the interface, if it has one.
 std::vector<int> with_descriptor(std::vector<int> descriptors, const WatchedInterface& interface);

@@ -65,8 +65,8 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-/// Opens a socket at this address. Sets `name` to the address with the port number that the kernel has chosen if
-/// `wanted` has none.
+/// Opens a socket at this address. Sets `name` to the address with the port number that the kernel has chosen
+/// if `wanted` has none.
 Descriptor open_at(const SocketAddress& wanted, SocketAddress& name, int& error) {
   Descriptor socket = make_socket(wanted.family(), error);
   if (!socket) return socket;
@@ -207,8 +207,8 @@ Descriptor UdpPort::open_beside(const Descriptor& main, const SocketAddress& nam
   return made;
 }
 
-/// The progress thread sleeps on the keep-alive socket, so that socket stays open until the thread has taken its
-/// successor. Shutting it down wakes the thread.
+/// The progress thread sleeps on the keep-alive socket, so that socket stays open until the thread has taken
+/// its successor. Shutting it down wakes the thread.
 int UdpPort::readdress(const SocketAddress& to) {
   int error = 0;
   SocketAddress name;

@@ -68,8 +68,8 @@ class UdpPort {
   void move_to(int index);
 
   /// Replaces the sockets by sockets at another address, because this host no longer has the present one. The
-  /// main socket keeps the number of its descriptor, and the port keeps its number if it is free there. What waits
-  /// in the sockets is lost. Returns 0 or an errno; on failure nothing is changed.
+  /// main socket keeps the number of its descriptor, and the port keeps its number if it is free there. What
+  /// waits in the sockets is lost. Returns 0 or an errno; on failure nothing is changed.
   int readdress(const SocketAddress& to);
 
   /// Does what Link::thin() does, for every type of link. Returns the thinning that is now in effect. If

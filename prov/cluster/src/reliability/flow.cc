@@ -262,9 +262,9 @@ void Flow::on_own_move(Time now, std::size_t link) {
   if (status_.alive() && handshake_.knows_peer()) paths_.on_own_move(now, link);
 }
 
-/// The challenge shows that the sender knows both sessions. Its address may be forged, so it gets a frame that is
-/// no longer than its own, and only once for each of its challenges (RFC 9000 8). The peer repeats its challenge
-/// until it is answered, and so this side needs no timer.
+/// The challenge shows that the sender knows both sessions. Its address may be forged, so it gets a frame
+/// that is no longer than its own, and only once for each of its challenges (RFC 9000 8). The peer repeats
+/// its challenge until it is answered, and so this side needs no timer.
 bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from,
                            link::Link& link) {
   const std::optional<std::uint8_t> rail = challenge.rail();

@@ -143,9 +143,9 @@ class Flow {
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
   /// Called after this side got another address on this link. Announces it to the peer.
   void on_own_move(Time now, std::size_t link);
-  /// Called for a challenge that names both sessions, and whose source is not an address of the peer. Asks for
-  /// an answer from there if the challenge says which rail of the peer has the address now. Returns false if it
-  /// does not say that, or if the peer may not use the address.
+  /// Called for a challenge that names both sessions, and whose source is not an address of the peer. Asks
+  /// for an answer from there if the challenge says which rail of the peer has the address now. Returns false
+  /// if it does not say that, or if the peer may not use the address.
   bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
   /// Returns how often an address of the peer was replaced.
   std::uint32_t peer_moves() const { return peer_moves_; }

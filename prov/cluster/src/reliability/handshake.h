@@ -10,7 +10,8 @@
 // tries all 32-bit numbers would succeed after some hours.
 //
 // Invariant: once this side has accepted the peer's opening, that opening never changes. The only exceptions
-// are move_peer(), for an address of the peer that was replaced, and forget_peer(), for a peer whose session has ended before the peer showed that it received our opening.
+// are move_peer(), for an address of the peer that was replaced, and forget_peer(), for a peer whose session
+// has ended before the peer showed that it received our opening.
 #pragma once
 
 #include <algorithm>
@@ -122,8 +123,8 @@ class Handshake {
     if (!peer_ || (peer_->features & wire::feature::kAcksLate) == 0) return kAckDelay;
     return peer_->rails != 0 ? kAckDelayOfRails : kAckDelayLate;
   }
-  /// Returns the address of each rail of the peer: its name, further addresses and queue pairs, or nothing while
-  /// the peer is unknown.
+  /// Returns the address of each rail of the peer: its name, further addresses and queue pairs, or nothing
+  /// while the peer is unknown.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
   /// Returns the peer's queue pairs, whose addresses are among peer_addresses() as well.
   std::span<const wire::VerbsAddress> peer_queue_pairs() const { return peer_queue_pairs_; }

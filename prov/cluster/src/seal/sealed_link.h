@@ -22,7 +22,6 @@
 #include <memory>
 #include <span>
 #include <unordered_map>
-#include <utility>
 #include <vector>
 
 #include "base/environment.h"
@@ -49,8 +48,8 @@ class SealedLink final : public link::Link {
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
-  void on_move(MoveHandler handler) override {
-    inner_->on_move([this, handler = std::move(handler)](std::uint8_t link, const SocketAddress& now) {
+  void on_move(const MoveHandler& handler) override {
+    inner_->on_move([this, handler](std::uint8_t link, const SocketAddress& now) {
       readdress(link, now);
       handler(link, now);
     });

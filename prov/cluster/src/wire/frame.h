@@ -101,8 +101,8 @@ inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.ack = static_cast<std::uint32_t>(challenge >> 32);
 }
 
-/// Stores the number of the sender's rail in a path_challenge, by which the peer recognises the rail even if its
-/// address was replaced. A sender that says nothing leaves the field 0.
+/// Stores the number of the sender's rail in a path_challenge, by which the peer recognises the rail even if
+/// its address was replaced. A sender that says nothing leaves the field 0.
 inline void set_rail(FrameHeader& header, std::uint8_t rail) {
   header.largest_acked = std::uint32_t{rail} + 1;
 }

@@ -154,7 +154,7 @@ class FakeLink final : public link::Link {
     return inbox_.size();
   }
   void thin(const link::Thinning& thinning) override { network_.thinning = thinning; }
-  void on_move(MoveHandler handler) override { moved_ = std::move(handler); }
+  void on_move(const MoveHandler& handler) override { moved_ = handler; }
   /// The link has this address from its next look on.
   void readdress(const SocketAddress& name) {
     name_ = name;

@@ -1,4 +1,5 @@
-// Whole engines, one of which gets another address in mid-session: the session goes on. Nobody else can move it.
+// Whole engines, one of which gets another address in mid-session: the session goes on. Nobody else can move
+// it.
 #include <gtest/gtest.h>
 
 #include <map>
