@@ -116,7 +116,9 @@ bool has_verbs_device(const VerbsLibrary& library, const std::string& name) {
 
 bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigned port, ibv_port_attr& out) {
   out = {};
-  return library.query_port(context, static_cast<std::uint8_t>(port), &out) == 0;
+  // An old library knows only the first fields. The header has another name for the same structure.
+  auto* const fields = reinterpret_cast<_compat_ibv_port_attr*>(&out);
+  return library.query_port(context, static_cast<std::uint8_t>(port), fields) == 0;
 }
 
 std::optional<VerbsPort> find_verbs_port(const std::string& file, const Interface& interface,

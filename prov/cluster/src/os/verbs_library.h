@@ -20,7 +20,7 @@ struct VerbsLibrary {
   decltype(&::ibv_get_device_name) get_device_name;
   decltype(&::ibv_open_device) open_device;
   decltype(&::ibv_close_device) close_device;
-  int (*query_port)(ibv_context*, std::uint8_t port, ibv_port_attr*);
+  decltype(&::ibv_query_port) query_port;
   decltype(&::_ibv_query_gid_table) query_gid_table;
   decltype(&::ibv_alloc_pd) alloc_pd;
   decltype(&::ibv_dealloc_pd) dealloc_pd;
