@@ -57,8 +57,8 @@ struct Options {
   std::uint64_t bind_flags = 0;         ///< added when the queues are bound (FI_SELECTIVE_COMPLETION)
   std::uint64_t counted = 0;            ///< kinds of events (FI_SEND, FI_REMOTE_READ...) with a counter each
   int mr_mode = 0;                      ///< what the application can live with
-  /// Capabilities that libfabric added in 2.0. Older versions cannot pass them to a provider, so there they are added
-  /// to the answer.
+  /// Capabilities that libfabric added in 2.0. Older versions cannot pass them to a provider, so there they
+  /// are added to the answer.
   std::uint64_t newer_caps = 0;
   std::uint64_t av_flags = 0;
   std::string service = {};       ///< the endpoint's port; empty: any

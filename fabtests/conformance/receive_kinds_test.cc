@@ -1,5 +1,5 @@
-// The capabilities of receives that libfabric added in 2.0: FI_TAGGED_DIRECTED_RECV, FI_EXACT_DIRECTED_RECV and
-// FI_TAGGED_MULTI_RECV. fi_getinfo(3), fi_tagged(3)
+// The capabilities of receives that libfabric added in 2.0: FI_TAGGED_DIRECTED_RECV, FI_EXACT_DIRECTED_RECV
+// and FI_TAGGED_MULTI_RECV. fi_getinfo(3), fi_tagged(3)
 #include <map>
 
 #include "fabric.h"

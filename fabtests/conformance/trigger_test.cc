@@ -1,4 +1,5 @@
-// FI_TRIGGER: operations that begin when a counter reaches a threshold, and deferred work queues. fi_trigger(3)
+// FI_TRIGGER: operations that begin when a counter reaches a threshold, and deferred work queues.
+// fi_trigger(3)
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_trigger.h>

@@ -1,5 +1,6 @@
-// An endpoint in a separate process that executes its driver's commands, one per line. It makes progress all the time,
-// like an application that polls. If LIFE_DOZES is set, it sleeps instead while nothing arrives. It uses only libfabric's interface.
+// An endpoint in a separate process that executes its driver's commands, one per line. It makes progress all
+// the time, like an application that polls. If LIFE_DOZES is set, it sleeps instead while nothing arrives. It
+// uses only libfabric's interface.
 //
 //   peer HEX                  adds an address; answered "peer <handle>"
 //   post <id> KIND SIZE <handle>   begins an operation: send, recv (directed), any (from any sender), write, read, atomic
@@ -15,8 +16,9 @@
 //   exec                      executes another program, which lives on
 //   quit                      closes everything
 //
-// What happens is reported by lines: "name <hex>" in the beginning, "end <id> <error> <ns> <text>" of an operation, "lost
-// <error> <ns> <text>" of an event. <ns> is the monotonic clock, which all processes of a host share.
+// What happens is reported by lines: "name <hex>" in the beginning, "end <id> <error> <ns> <text>" of an
+// operation, "lost <error> <ns> <text>" of an event. <ns> is the monotonic clock, which all processes of a
+// host share.
 #include <poll.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
@@ -301,7 +303,8 @@ class LifePeer : public MessageEndpoint {
     }
   }
 
-  /// The process that got the put may have ended since; then the read went to its successor, which lacks the bytes.
+  /// The process that got the put may have ended since; then the read went to its successor, which lacks the
+  /// bytes.
   bool of_two_lives(const Operation& put) {
     if (put.first_wrong(put.bytes.size()) == put.bytes.size()) return false;
     while (take_event()) {

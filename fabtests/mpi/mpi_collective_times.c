@@ -3,25 +3,27 @@
 //   <measure>_us <ranks> <median> <smallest> <largest>
 //   <measure>_processor_us <ranks> <mean>
 //
-// with measure one of bcast_1048576, bcast_65536, allreduce_1048576, barrier, allreduce_8, barrier_alone and allreduce_8_alone. A
-// round begins at a barrier of MPI's own and ends at the rank that is done last, so that a broadcast whose root leaves early does not look fast.
-// Barriers and reductions are called kInARow times in a round, as programs with loops do; those that are alone, once: with
-// more ranks than processors the time until the last rank has left the barrier before is then in the figure. Results are checked.
-// The processor's time is that of a rank, of all its threads, by getrusage; what the kernel does for a frame outside of the rank's
-// calls is in no rank's time.
+// with measure one of bcast_1048576, bcast_65536, allreduce_1048576, barrier, allreduce_8, barrier_alone and
+// allreduce_8_alone. A round begins at a barrier of MPI's own and ends at the rank that is done last, so that
+// a broadcast whose root leaves early does not look fast. Barriers and reductions are called kInARow times in
+// a round, as programs with loops do; those that are alone, once: with more ranks than processors the time
+// until the last rank has left the barrier before is then in the figure. Results are checked. The processor's
+// time is that of a rank, of all its threads, by getrusage; what the kernel does for a frame outside of the
+// rank's calls is in no rank's time.
 //
-// With `sizes` it measures bcast_turns_N instead, for N from 8 bytes to 64 KB: broadcasts in a row, whose root each rank is in turn; with
-// the name of a measure only that.
+// With `sizes` it measures bcast_turns_N instead, for N from 8 bytes to 64 KB: broadcasts in a row, whose
+// root each rank is in turn; with the name of a measure only that.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 
+#include "measured_calls.h"
+
 enum { kBytesMax = 1 << 20, kInARow = 16, kTurns = 64 };
 
 static unsigned char buffer[kBytesMax];
-static int rank, size;
 static const char* only;
 
 static int bcast(int bytes, long round) {
@@ -37,23 +39,6 @@ static int bcast_turns(int bytes, long round) {
   buffer[0] = buffer[bytes - 1] = rank == root ? mark : 0;
   MPI_Bcast(buffer, bytes, MPI_BYTE, root, MPI_COMM_WORLD);
   return buffer[0] == mark && buffer[bytes - 1] == mark;
-}
-
-static int barrier(int bytes, long round) {
-  (void)bytes, (void)round;
-  return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS;
-}
-
-static int allreduce(int bytes, long round) {
-  long mine = round + rank, all = -1;
-  (void)bytes;
-  MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  return all == size * round + (long)size * (size - 1) / 2;
-}
-
-static int compare(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
 }
 
 static double processor_us(void) {

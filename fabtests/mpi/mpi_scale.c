@@ -4,9 +4,10 @@
 //   <measure>_us <first> <median of the others>
 //   <what> <mean of the ranks> <largest>
 //
-// with measure one of barrier, allreduce_8, alltoall_8 and alltoall_4096 (bytes for each rank), and what one of kilobytes
-// (of memory that no other process shares, and of shared memory in proportion), descriptors and sockets. A round begins
-// at a barrier and ends at the rank that is done last. Results are compared.
+// A measure is barrier, allreduce_8, alltoall_8 or alltoall_4096; the number is the bytes for each rank. What
+// is counted is kilobytes, descriptors or sockets. Kilobytes of shared memory count in proportion.
+//
+// A round begins at a barrier and ends at the rank that is done last. Results are compared.
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -15,9 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "measured_calls.h"
+
 enum { kSmall = 8, kPage = 4096 };
 
-static int rank, size;
 static unsigned char *out, *in;
 
 static unsigned char byte_from(int from, int to, long round, int at) {
@@ -36,23 +38,6 @@ static int alltoall(int bytes, long round) {
       good &= in[from * bytes + at] == byte_from(from, rank, round, at);
   }
   return good;
-}
-
-static int barrier(int bytes, long round) {
-  (void)bytes, (void)round;
-  return MPI_Barrier(MPI_COMM_WORLD) == MPI_SUCCESS;
-}
-
-static int allreduce(int bytes, long round) {
-  long mine = round + rank, all = -1;
-  (void)bytes;
-  MPI_Allreduce(&mine, &all, 1, MPI_LONG, MPI_SUM, MPI_COMM_WORLD);
-  return all == size * round + (long)size * (size - 1) / 2;
-}
-
-static int compare(const void* a, const void* b) {
-  const double x = *(const double*)a, y = *(const double*)b;
-  return (x > y) - (x < y);
 }
 
 static void measure(const char* name, int (*work)(int, long), int bytes, long rounds) {

@@ -1,18 +1,19 @@
-// Members of a ring group that join, leave and are killed while all of them exchange checked messages with a process of
-// another node.
+// Members of a ring group that join, leave and are killed while all of them exchange checked messages with a
+// process of another node.
 //
 //   ring_chaos serve
 //       Says "name HEX". Answers each message with the same bytes.
 //   ring_chaos members COUNT SECONDS EVENT_MS SEED NAME
-//       Keeps COUNT processes with an endpoint each. Every EVENT_MS milliseconds some join, two are killed at the same
-//       time, or one leaves. While fewer than half of them have had their first answer, nothing happens: a machine with
-//       few processors starts fewer than 100 processes a second. Says "members N" at the end, when N members live and work; kills all of them as soon as its
-//       input ends, and then says what it measured.
+//       Keeps COUNT processes with an endpoint each. Every EVENT_MS milliseconds some join, two are killed at
+//       the same time, or one leaves. While fewer than half of them have had their first answer, nothing
+//       happens: a machine with few processors starts fewer than 100 processes a second. At the end it says
+//       "members N": N members live and work. When its input ends, it kills them and says what it measured.
 //
 // Exit status 1, with the reason: a byte is wrong, a message is not answered, or a member does not work.
 //
-// A process is never in a message for longer than the time in which its frames are missing. So the recovery time of an
-// event is the longest time that a message took which was under way at the event or began in the 20 ms after it.
+// A process is never in a message for longer than the time in which its frames are missing. So the recovery
+// time of an event is the longest time that a message took which was under way at the event or began in the
+// 20 ms after it.
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>

@@ -84,8 +84,9 @@ def main():
     run_mpi.virtual_nodes.require("mpirun")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, DESCRIPTORS_MAX), hard))
-    ways, libraries, failed = options.ways.split(","), options.library or ["openmpi4"], 0
-    rows = []
+    ways = options.ways.split(",")
+    libraries = options.library or ["openmpi4"]
+    failed, rows = 0, []
     for text in options.forms.split(","):
         form = tuple(int(number) for number in text.split("x"))
         cluster = run_mpi.virtual_nodes.make(form[0], suffix=f"-{text}")

@@ -1,8 +1,9 @@
 // A model of the kernel for ring groups: packet sockets on one interface, and their fanout groups.
 //
-// A fanout group is an array. A socket that enters goes to its end. When one leaves, the last takes its place. The
-// group has no sockets while the interface is down; afterwards they enter again in the order of their creation. A
-// socket leaves when nobody has it open any more: no process, and not the keeper (os/ring_keeper.h).
+// A fanout group is an array. A socket that enters goes to its end. When one leaves, the last takes its
+// place. The group has no sockets while the interface is down; afterwards they enter again in the order of
+// their creation. A socket leaves when nobody has it open any more: no process, and not the keeper
+// (os/ring_keeper.h).
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,9 @@
-// The rings of a node on a simulated clock and kernel: processes join a ring group, leave it, and die at any moment,
-// also in the midst of a step and two at the same time, while the interface goes down and comes up. The objects are
-// those of the plugin (os/ring_steps.h, os/ring_table.h, os::spreading()).
+// The rings of a node on a simulated clock and kernel: processes join a ring group, leave it, and die at any
+// moment, also in the midst of a step and two at the same time, while the interface goes down and comes up.
+// The objects are those of the plugin (os/ring_steps.h, os/ring_table.h, os::spreading()).
 //
-// The judge: a frame to a member that has its ring reaches this ring and no other, whatever becomes of the others.
-// Once the trouble is over every process gets its ring, and nothing is left when all have ended.
+// The judge: a frame to a member that has its ring reaches this ring and no other, whatever becomes of the
+// others. Once the trouble is over every process gets its ring, and nothing is left when all have ended.
 #pragma once
 
 #include <cstdint>

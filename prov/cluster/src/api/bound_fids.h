@@ -26,7 +26,8 @@ class BoundFids {
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
-  /// Reports the failure of an operation that the engine has not accepted, in the queue and the counter of its kind.
+  /// Reports the failure of an operation that the engine has not accepted, in the queue and the counter of
+  /// its kind.
   void report_failure(const protocol::Completion& completion) const;
   /// Returns the queue for operations of this kind, or null.
   protocol::CompletionQueue* queue_for(protocol::Completion::Kind kind) const;

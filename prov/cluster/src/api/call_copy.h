@@ -1,6 +1,6 @@
 // A copy of the arguments of a data transfer call, for operations that begin later: triggered operations and
-// deferred work (deferred_work.h). It contains copies of all arrays, because some programs use the same arrays for
-// the next call. The data buffers themselves are not copied.
+// deferred work (deferred_work.h). It contains copies of all arrays, because some programs use the same
+// arrays for the next call. The data buffers themselves are not copied.
 #pragma once
 
 #include <rdma/fi_atomic.h>

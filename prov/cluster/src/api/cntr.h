@@ -30,8 +30,8 @@ class Cntr : public fid_cntr, public RefCounted {
   protocol::Counter& counter() { return counter_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
-  /// Called before deferred work may change the counter: from now on each read of the counter makes progress on all
-  /// endpoints of the domain.
+  /// Called before deferred work may change the counter: from now on each read of the counter makes progress
+  /// on all endpoints of the domain.
   void join_work();
 
  private:

@@ -1,14 +1,14 @@
-// The operations of a domain that wait for a counter (fi_trigger(3)). A triggered operation is a call with FI_TRIGGER;
-// its outcome is reported like that of any other call. Deferred work comes from FI_QUEUE_WORK; only its completion
-// counter learns of the outcome, and the completion queue too if the work asks for it (FI_COMPLETION) or fails.
+// The operations of a domain that wait for a counter (fi_trigger(3)). A triggered operation is a call with
+// FI_TRIGGER. Its outcome is reported like that of any other call. Deferred work comes from FI_QUEUE_WORK.
+// Its completion counter learns of the outcome. Its completion queue does so only if the work asks for that
+// (FI_COMPLETION) or fails.
 //
-//   waiting   in the queue of a counter, by threshold and then by the order of submission
-//   due       the counter has reached the threshold
-//   begun     deferred work that the engine has accepted, and that is not complete
+// An operation waits in the queue of a counter, in the order of thresholds and then of submission. It is due
+// when the counter has reached the threshold. Deferred work has begun when the engine has accepted it.
 //
-// A counter is often changed under the lock of an engine. The operation that waits for it may need the lock of another
-// engine. So the change only makes the operation due, and the thread begins it when it has left the engine
-// (AfterTurn). One thread at a time begins operations. This keeps them in order.
+// A counter is often changed under the lock of an engine. The operation that waits for it may need the lock
+// of another engine. So the change only makes the operation due, and the thread begins it when it has left
+// the engine (AfterTurn). One thread at a time begins operations. This keeps them in order.
 //
 // The mutex is the innermost lock: nothing is called under it that takes another lock.
 #pragma once
@@ -45,10 +45,11 @@ class DeferredWork final : public protocol::DeferredListener, public AfterTurn {
   int queue(Domain& domain, fi_deferred_work* work);
   int cancel(const fi_deferred_work* work);
   int flush(fid* counter);
-  /// Cancels the first waiting triggered operation of the endpoint with this context, and reports it. Returns false if
-  /// there is none.
+  /// Cancels the first waiting triggered operation of the endpoint with this context, and reports it. Returns
+  /// false if there is none.
   bool cancel(const Endpoint& endpoint, const void* context);
-  /// Drops the waiting operations of an endpoint that is about to close. No operation begins on it afterwards.
+  /// Drops the waiting operations of an endpoint that is about to close. No operation begins on it
+  /// afterwards.
   void leave(const Endpoint& endpoint);
   /// Drops the work that has begun on an endpoint whose engine no longer exists.
   void forget(const Endpoint& endpoint);

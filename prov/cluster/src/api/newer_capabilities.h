@@ -1,6 +1,6 @@
 // Capabilities that libfabric added after 1.17, with the API version that added them. They are defined here
-// because the provider is compiled with the headers of 1.17. In API versions before 2.0, the bits of the three
-// capabilities of receives have other meanings.
+// because the provider is compiled with the headers of 1.17. In API versions before 2.0, the bits of the
+// three capabilities of receives have other meanings.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -23,7 +23,8 @@ extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
 extern fi_ops_atomic atomic_ops;
 extern fi_ops_collective collective_ops;
-/// The calls that begin deferred work (deferred_work.h). These tables contain only calls with a message structure.
+/// The calls that begin deferred work (deferred_work.h). These tables contain only calls with a message
+/// structure.
 extern fi_ops_msg deferred_msg_ops;
 extern fi_ops_tagged deferred_tagged_ops;
 extern fi_ops_rma deferred_rma_ops;

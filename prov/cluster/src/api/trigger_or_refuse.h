@@ -1,5 +1,5 @@
-// What a call does whose flags the provider does not support in an ordinary call: FI_TRIGGER alone makes it a triggered
-// operation, if the endpoint has the capability; anything else is an error.
+// What a call does whose flags the provider does not support in an ordinary call: FI_TRIGGER alone makes it a
+// triggered operation, if the endpoint has the capability; anything else is an error.
 #pragma once
 
 #include "api/call_copy.h"
@@ -7,8 +7,8 @@
 
 namespace cluster::api {
 
-/// `unsupported`: those of the flags that are not supported. The rest are arguments of CallCopy, the last of which is
-/// the flags.
+/// `unsupported`: those of the flags that are not supported. The rest are arguments of CallCopy, the last of
+/// which is the flags.
 template <typename... Arguments>
 [[gnu::cold, gnu::noinline]] ssize_t trigger_or_refuse(Endpoint& endpoint, std::uint64_t unsupported,
                                                        CallCopy::Kind kind,

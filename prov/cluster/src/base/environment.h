@@ -58,8 +58,8 @@ class Waker {
 class AfterTurn {
  public:
   virtual ~AfterTurn() = default;
-  /// Does the work that is due. `may_wait`: false if the thread must not wait for the lock of an engine; the rest
-  /// of the work then stays due.
+  /// Does the work that is due. `may_wait`: false if the thread must not wait for the lock of an engine; the
+  /// rest of the work then stays due.
   virtual void run(bool may_wait) noexcept = 0;
   bool due() const { return due_.load(std::memory_order_acquire); }
 

@@ -214,8 +214,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The host's IP filters see neither EtherType frames nor what a queue pair receives. Therefore such frames are
-  // accepted only in sessions: the frames that opened a session have passed the IP filters.
+  // The host's IP filters see neither EtherType frames nor what a queue pair receives. Therefore such frames
+  // are accepted only in sessions: the frames that opened a session have passed the IP filters.
   if ((frame.from.ethertype || frame.from.to.verbs()) && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;

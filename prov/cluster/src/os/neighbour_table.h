@@ -1,5 +1,6 @@
-// The kernel's table of hardware addresses. All network namespaces of a node share it. If it is full, the kernel
-// refuses to send to hosts that are not in it, with ENOBUFS. A full queue of an interface causes the same error.
+// The kernel's table of hardware addresses. All network namespaces of a node share it. If it is full, the
+// kernel refuses to send to hosts that are not in it, with ENOBUFS. A full queue of an interface causes the
+// same error.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +12,12 @@
 
 namespace cluster::os {
 
-/// Returns how often the table of this family was full since the node started, or 0 if the kernel does not say.
+/// Returns how often the table of this family was full since the node started, or 0 if the kernel does not
+/// say.
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
-/// Tells a full table from a full queue. To ask the kernel costs more than to send a frame, so an answer counts
-/// for kAskAgain. The first time the table is found full, the log of the process says so.
+/// Tells a full table from a full queue. To ask the kernel costs more than to send a frame, so an answer
+/// counts for kAskAgain. The first time the table is found full, the log of the process says so.
 class NeighbourTable {
  public:
   static constexpr Duration kAskAgain = 5ms;
@@ -24,8 +26,8 @@ class NeighbourTable {
 
   NeighbourTable(SocketAddress::Family family, Log& log, Overflows overflows = neighbour_overflows)
       : family_(family), log_(log), overflows_(overflows) {}
-  /// Must be called when the kernel refuses a frame with ENOBUFS. Returns true if the table is full. The first
-  /// call only notes how often it was full before, and returns false.
+  /// Must be called when the kernel refuses a frame with ENOBUFS. Returns true if the table is full. The
+  /// first call only notes how often it was full before, and returns false.
   bool is_full(Time now);
 
  private:

@@ -4,9 +4,9 @@
 // packets of this link have the same format as those of the udp link. Therefore an endpoint with a packet
 // link can communicate with one that has a udp link.
 //
-// The rings of all endpoints of a user on the interface form a group (os/ring_group.h). A ring cannot leave the
-// group for another interface. If the endpoint's address moves to another interface, the endpoint from then on
-// receives through its UDP socket, until the address comes back.
+// The rings of all endpoints of a user on the interface form a group (os/ring_group.h). A ring cannot leave
+// the group for another interface. If the endpoint's address moves to another interface, the endpoint from
+// then on receives through its UDP socket, until the address comes back.
 //
 // The endpoint's UDP socket receives the frames that do not enter the ring: frames from this host itself
 // (over lo) and frames from other interfaces. The socket ignores frames that arrive on the ring's interface.
@@ -15,9 +15,9 @@
 // each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
 // not know the hardware address of the destination. In this case the kernel finds the route and the address.
 // The link learns the hardware address from the answer. If the kernel refuses to send, because its neighbour
-// table is full, the link sends the frame to the last known hardware address, or else to all hosts of the network. If instead the queue of the interface is
-// full, the frame waits. The ring accepts no such frame, so the
-// UDP socket of the destination receives it.
+// table is full, the link sends the frame to the last known hardware address, or else to all hosts of the
+// network. If instead the queue of the interface is full, the frame waits. The ring accepts no such frame, so
+// the UDP socket of the destination receives it.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress
@@ -54,8 +54,8 @@ struct PacketSettings {
   NeighbourTable::Overflows neighbour_overflows = os::neighbour_overflows;  ///< another one in tests
 };
 
-/// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. `group`: set to the
-/// table of the group of rings, if the link is a member and the pointer is not null.
+/// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. `group`: set to
+/// the table of the group of rings, if the link is a member and the pointer is not null.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason,

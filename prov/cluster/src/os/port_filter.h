@@ -31,9 +31,9 @@ using FilterProgram = std::vector<sock_filter>;
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
-/// Returns a program for a UDP socket. It accepts the packets that the ring refuses, that is, those with which
-/// a session or a path begins. It also accepts packets that arrived on other interfaces than `index`, or that
-/// were sent to all hosts.
+/// Returns a program for a UDP socket. It accepts the packets that the ring refuses, that is, those with
+/// which a session or a path begins. It also accepts packets that arrived on other interfaces than `index`,
+/// or that were sent to all hosts.
 FilterProgram frames_beside_ring(int index);
 
 /// The sockets of a reuseport group, numbered in the order in which they were bound.

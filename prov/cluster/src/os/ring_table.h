@@ -73,9 +73,9 @@ class RingList {
   /// Returns true if this reserved place is the next to enter.
   bool is_next(std::uint64_t serial) const;
   void erase(std::uint64_t serial);
-  /// Frees the places of dead owners. Returns the serials of free places that have not entered or that leave. The
-  /// caller erases them once the keeper has no copy of their sockets. If it dies before, the next call returns
-  /// them again.
+  /// Frees the places of dead owners. Returns the serials of free places that have not entered or that leave.
+  /// The caller erases them once the keeper has no copy of their sockets. If it dies before, the next call
+  /// returns them again.
   std::vector<std::uint64_t> free_dead(const Alive& alive);
   /// Makes the free places at the end of the list leave. Returns their serials, as free_dead() does.
   std::vector<std::uint64_t> trim();

@@ -32,8 +32,8 @@ constexpr std::size_t kSendBatch = link::kBurstMax;
 constexpr unsigned kPollsPerLook = 256;
 constexpr Duration kPortInterval = 100ms;
 constexpr Duration kHandleRetry = 1s;
-/// While something seems wrong, or nothing answers what it sends, the link looks as often whether the device still
-/// exists. A look takes a while.
+/// While something seems wrong, or nothing answers what it sends, the link looks as often whether the device
+/// still exists. A look takes a while.
 constexpr Duration kListInterval = 500ms;
 
 bool set_nonblocking(int descriptor) {
@@ -155,8 +155,8 @@ ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   return library_.create_ah(queue_.domain(), &attributes);
 }
 
-/// Returns the handle for the peer, or null if there is none. If the peer's frames have been missing for long,
-/// its hardware address may have changed, so the handle is made again.
+/// Returns the handle for the peer, or null if there is none. If the peer's frames have been missing for
+/// long, its hardware address may have changed, so the handle is made again.
 ibv_ah* VerbsLink::handle_of(const link::Path& to) {
   const auto [place, is_new] = handles_.try_emplace(to.to);
   Handle& known = place->second;
@@ -197,7 +197,8 @@ void VerbsLink::reap_sends() {
   if (!retired_.empty()) free_retired();
 }
 
-/// Copies the frame into the buffer of the next send. Returns false if the frame cannot leave, and is dropped.
+/// Copies the frame into the buffer of the next send. Returns false if the frame cannot leave, and is
+/// dropped.
 bool VerbsLink::prepare(const link::OutFrame& frame, ibv_send_wr& request, ibv_sge& piece) {
   if (frame.size > port_.mtu) {
     ++environment_.counters.link_too_long;
@@ -318,8 +319,8 @@ void VerbsLink::drain_channel() {
   }
 }
 
-/// The device reports only arrivals after this call. The caller polls before it sleeps, so it finds those that
-/// came earlier.
+/// The device reports only arrivals after this call. The caller polls before it sleeps, so it finds those
+/// that came earlier.
 void VerbsLink::before_sleep() {
   if (!works_) return;
   const PutOffCancellation off;
@@ -385,8 +386,8 @@ void VerbsLink::lose_paths() {
   }
 }
 
-/// Ends the use of the device. Received frames stay valid until the next receive_burst(), because their memory
-/// stays.
+/// Ends the use of the device. Received frames stay valid until the next receive_burst(), because their
+/// memory stays.
 void VerbsLink::fail(const char* why) {
   environment_.log.warn(
       "verbs: %s is no longer used (%s); frames use the other rails (rdma link shows the device)",
@@ -420,8 +421,8 @@ void VerbsLink::release() {
   queue_.close();
 }
 
-/// A device of soft-RoCE that was removed still answers while a process has it open. It is only not listed any
-/// more. The removal waits for these processes.
+/// A device of soft-RoCE that was removed still answers while a process has it open. It is only not listed
+/// any more. The removal waits for these processes.
 void VerbsLink::look_for_device() {
   const Time now = environment_.clock.now();
   if (now < listed_at_ + kListInterval) return;

@@ -1,6 +1,6 @@
-// The queue pair of a verbs link, with its completion queues and the registered memory for its frames. The link
-// decides what to send and what failures mean; this class knows the objects of libibverbs and the layout of the
-// buffers.
+// The queue pair of a verbs link, with its completion queues and the registered memory for its frames. The
+// link decides what to send and what failures mean; this class knows the objects of libibverbs and the layout
+// of the buffers.
 #pragma once
 
 #include <array>

@@ -300,8 +300,8 @@ class CollectiveListener {
   bool pending_ = false;
 };
 
-/// Learns what happens to the operations of deferred work queues (fi_trigger(3)). Their context is an object of
-/// the listener. They are not reported in any other way.
+/// Learns what happens to the operations of deferred work queues (fi_trigger(3)). Their context is an object
+/// of the listener. They are not reported in any other way.
 class DeferredListener {
  public:
   virtual ~DeferredListener() = default;

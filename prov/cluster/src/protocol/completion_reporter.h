@@ -22,8 +22,8 @@ class CompletionReporter {
   /// that did not get it.
   void sent(const SendOp& op, Status status = Status::ok, const SocketAddress& culprit = {});
   void sent(const SendRequest& request, Status status);
-  /// Does the same as sent() with Status::ok, except that `direct` decides where the entry goes. The request is
-  /// not deferred.
+  /// Does the same as sent() with Status::ok, except that `direct` decides where the entry goes. The request
+  /// is not deferred.
   void succeeded(const SendRequest& request, DirectSuccesses& direct) {
     const EndpointBindings& bindings = context_.bindings;
     if (request.collective) [[unlikely]]

@@ -39,8 +39,8 @@ class RemoteAccess : MessengerParts {
   Status write(Channel& channel, const WriteOp& op) {
     return write_at_once(channel, op) ? Status::ok : request_writes(channel, op);
   }
-  /// Sends the operation the second way. Operations of deferred work queues must go this way, because a pending
-  /// access of a transport has no place for the listener.
+  /// Sends the operation the second way. Operations of deferred work queues must go this way, because a
+  /// pending access of a transport has no place for the listener.
   Status request(Channel& channel, const WriteOp& op) { return request_writes(channel, op); }
   Status request(Channel& channel, const ReadOp& op) { return request_reads(channel, op); }
   Status read(Channel& channel, const ReadOp& op) {

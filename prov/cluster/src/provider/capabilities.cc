@@ -15,8 +15,8 @@ namespace {
 /// For newer callers it is a set of bits.
 bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
-/// Returns the names of capabilities. A bit without a name, which may belong to a newer libfabric, appears as a
-/// number.
+/// Returns the names of capabilities. A bit without a name, which may belong to a newer libfabric, appears as
+/// a number.
 std::string names_of(std::uint64_t capabilities) {
   std::string names;
   const auto add = [&](const char* name) { (names += names.empty() ? "" : "|") += name; };

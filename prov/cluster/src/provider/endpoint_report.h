@@ -42,8 +42,8 @@ std::string verbs_text(const os::VerbsPort& port);
 
 /// Adds one record of kind endpoint, one of kind device for each port of an RDMA device, and one of kind
 /// counters. For each peer, adds one record of kind peer and, for each network path to the peer, one of kind
-/// rail. Then adds one record of kind operation for each operation in progress, and one of kind message for each
-/// stored message.
+/// rail. Then adds one record of kind operation for each operation in progress, and one of kind message for
+/// each stored message.
 void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& stats, Report& report);
 
 }  // namespace cluster::provider

@@ -11,9 +11,9 @@
 namespace cluster::provider {
 namespace {
 
-/// The fields of fid_nic point into the object itself. Unknown texts are null, as fi_nic(3) demands. The place on
-/// the bus stays unknown: MPICH looks it up in hwloc and aborts if hwloc does not have it, as in the wheels of
-/// MPICH, which find no devices.
+/// The fields of fid_nic point into the object itself. Unknown texts are null, as fi_nic(3) demands. The
+/// place on the bus stays unknown: MPICH looks it up in hwloc and aborts if hwloc does not have it, as in the
+/// wheels of MPICH, which find no devices.
 class Nic : public fid_nic {
  public:
   using Handle = fid_nic;

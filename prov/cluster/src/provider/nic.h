@@ -1,5 +1,5 @@
-// The object fi_info::nic (fi_nic(3)): what is known about the network card behind the interface of an answer.
-// libfabric copies and frees it by its ops table.
+// The object fi_info::nic (fi_nic(3)): what is known about the network card behind the interface of an
+// answer. libfabric copies and frees it by its ops table.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -4,13 +4,13 @@
 // (RFC 8899). A short companion frame leaves with the probe: if only the companion arrives, the probe was too
 // long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
 //
-// If a frame of a size that counted as safe is sent repeatedly and never acknowledged, and for a while no frame as
-// long has arrived, it has met a black hole: the path drops frames of that size. (A full queue also drops a frame
-// repeatedly, but it lets others as long pass.) From then on frames are at most kInitialFrameSize long, and after
-// a second black hole at most least(), which every path carries. If the search for the longest frame was
-// complete, it begins again: an outage, or a peer that computes and does not answer, may have caused the same
-// symptom. Queued and outstanding frames keep their sequences, so frames that have become too long leave in
-// parts (PartEncoder).
+// A frame of a size that counted as safe may be sent repeatedly without an acknowledgement, and for a while
+// no frame as long arrives. Then it has met a black hole: the path drops frames of that size. A full queue
+// also drops a frame repeatedly, but it lets others as long pass. From then on frames are at most
+// kInitialFrameSize long. After a second black hole they are at most least() long, which every path carries.
+// If the search for the longest frame was complete, it begins again: an outage, or a peer that computes and
+// does not answer, may have caused the same symptom. Queued and outstanding frames keep their sequences, so
+// frames that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -55,8 +55,8 @@ class FrameSize {
   /// Returns true if the search for the longest frame is complete (RFC 8899 5.2).
   bool search_complete() const { return probe_size() <= proven_; }
 
-  /// Called for a frame of `size` bytes that was sent `sendings` times and is due again. Returns true if it has
-  /// probably met a black hole.
+  /// Called for a frame of `size` bytes that was sent `sendings` times and is due again. Returns true if it
+  /// has probably met a black hole.
   bool suspects(Time now, std::size_t size, std::uint32_t sendings) {
     size = std::min(size, frame_max());  // if the frame leaves in parts, that of the longest part
     if (size <= least() || !handshake_.peer_takes_parts()) return false;
@@ -74,8 +74,8 @@ class FrameSize {
   void on_sent_again(TransmissionNumber t, std::size_t size) {
     if (in_doubt() && std::min(size, frame_max()) >= doubted_) witness_ = t;
   }
-  /// Called when the peer has answered without progress: transmission `largest` has arrived. A peer without space
-  /// for the frame (docs/protocol.md 3.2) answers in this way.
+  /// Called when the peer has answered without progress: transmission `largest` has arrived. A peer without
+  /// space for the frame (docs/protocol.md 3.2) answers in this way.
   void on_answer(TransmissionNumber largest) {
     if (in_doubt() && witness_ == largest) doubted_ = 0;
   }

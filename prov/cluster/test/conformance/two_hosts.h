@@ -29,9 +29,11 @@ class TwoHosts {
   bool plug(int host, bool in) const;
   /// Gives the host's end of the cable what `ip link set` calls so ("mtu 1400"), while it is up.
   bool set(int host, const std::string& what) const;
-  /// From now on the kernel of the host refuses each frame that does not bypass the queue of its end, with ENOBUFS.
+  /// From now on the kernel of the host refuses each frame that does not bypass the queue of its end, with
+  /// ENOBUFS.
   bool fill_queue(int host) const;
-  /// True as soon as the kernel of the host knows a neighbour by this hardware address; false after some seconds.
+  /// True as soon as the kernel of the host knows a neighbour by this hardware address; false after some
+  /// seconds.
   bool await_neighbour(int host, const std::string& hardware_address) const;
   /// The host's end of the cable.
   os::Interface interface(int host) const;

@@ -1,10 +1,10 @@
-// A libibverbs without a device, for the tests of the verbs link (FI_CLUSTER_TEST_VERBS names this library). It
-// has one RDMA device for each network interface with an IPv4 address. A queue pair is a UDP socket on that
-// address, and its number is the number of the UDP port. So processes reach each other wherever they reach each
-// other by UDP, such as between network namespaces.
+// A libibverbs without a device, for the tests of the verbs link (FI_CLUSTER_TEST_VERBS names this library).
+// It has one RDMA device for each network interface with an IPv4 address. A queue pair is a UDP socket on
+// that address, and its number is the number of the UDP port. So processes reach each other wherever they
+// reach each other by UDP, such as between network namespaces.
 //
-// It is stricter than devices: it checks every request, and tells of arrivals only if they come after the request
-// for it. Faults are in the environment:
+// It is stricter than devices: it checks every request, and tells of arrivals only if they come after the
+// request for it. Faults are in the environment:
 //
 //   FAKE_VERBS_FAIL    names of calls that fail, such as "ibv_create_qp,ibv_create_ah"
 //   FAKE_VERBS_ERRNO   errno of these calls; EPERM if unset

@@ -1,5 +1,5 @@
-// Receives of newer capabilities: directed for tagged messages only, directed without wildcards, and buffers for
-// many tagged messages.
+// Receives of newer capabilities: directed for tagged messages only, directed without wildcards, and buffers
+// for many tagged messages.
 #include "api/newer_capabilities.h"
 #include "unit/api/api_world.h"
 

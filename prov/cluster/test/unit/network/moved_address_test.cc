@@ -124,6 +124,20 @@ struct MovedAddressTest : testing::Test {
     bytes.clear();
     frames.clear();
   }
+  /// Returns the challenge by which A claims a new address. B does not get it, and A has its first address
+  /// again.
+  std::vector<std::byte> overheard_claim() {
+    std::vector<std::byte> heard;
+    network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      if (to == place(0, 2) && is_of_kind(packet, wire::FrameKind::path_challenge)) heard = packet.bytes;
+      return heard == packet.bytes;
+    };
+    move_a(7);
+    a->engine.poll();
+    network.drop = nullptr;
+    a->links[0]->readdress(place(0, 1));
+    return heard;
+  }
   void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes frame) {
     FakeLink stranger(network, from);
     link::send_frame(stranger, frame, {to, {}, false});
@@ -222,19 +236,12 @@ TEST_F(MovedAddressTest, ALateAnswerMovesNothingBack) {
 /// The address of the challenge must answer, and what it gets is no longer than what came from there.
 TEST_F(MovedAddressTest, AClaimAloneMovesNothing) {
   begin();
-  std::vector<std::byte> heard;
-  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
-    if (to == place(0, 2) && is_of_kind(packet, wire::FrameKind::path_challenge)) heard = packet.bytes;
-    return heard == packet.bytes;
-  };
-  move_a(7);
-  a->engine.poll();
+  const std::vector<std::byte> heard = overheard_claim();
   ASSERT_FALSE(heard.empty());
   network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
     bytes[to] += packet.bytes.size();
     return packet.from == place(0, 7);
   };
-  a->links[0]->readdress(place(0, 1));
   bytes.clear();
   inject(place(0, 9), place(0, 2), heard);
   run(50ms);
@@ -247,15 +254,8 @@ TEST_F(MovedAddressTest, AClaimAloneMovesNothing) {
 /// Whoever does not know both sessions gets no answer that helps, and moves nothing.
 TEST_F(MovedAddressTest, AStrangerMovesNothing) {
   begin();
-  std::vector<std::byte> heard;
-  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
-    if (to == place(0, 2) && is_of_kind(packet, wire::FrameKind::path_challenge)) heard = packet.bytes;
-    return heard == packet.bytes;
-  };
-  move_a(7);
-  a->engine.poll();
+  const std::vector<std::byte> heard = overheard_claim();
   network.drop = nullptr;
-  a->links[0]->readdress(place(0, 1));
   run(50ms);
   wire::FrameView view;
   ASSERT_EQ(wire::admit(heard, view), wire::Refusal::none);

@@ -1,5 +1,6 @@
-// What becomes of a verbs link when libibverbs, the device, the port or the queue pair fails, shown over a library
-// that stands in for libibverbs (test/verbs/fake_ibverbs.cc). What any link does, test/conformance/link_test.cc shows.
+// What becomes of a verbs link when libibverbs, the device, the port or the queue pair fails, shown over a
+// library that stands in for libibverbs (test/verbs/fake_ibverbs.cc). What any link does,
+// test/conformance/link_test.cc shows.
 #include "os/verbs_link.h"
 
 #include <gtest/gtest.h>

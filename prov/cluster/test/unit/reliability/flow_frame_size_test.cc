@@ -58,8 +58,8 @@ auto longer_than(std::size_t most) {
 /// What an MTU of so many bytes leaves for a frame.
 constexpr std::size_t within(std::size_t mtu) { return mtu - 28; }
 
-/// The path narrows while frames of either kind are queued and outstanding: messages that share frames, in order, and a
-/// run of long ones.
+/// The path narrows while frames of either kind are queued and outstanding: messages that share frames, in
+/// order, and a run of long ones.
 void narrow_while_running(FlowPair& pair, std::size_t mtu) {
   exchange(pair);
   pair.network.drop = longer_than(within(mtu));
@@ -110,7 +110,8 @@ TEST(FlowFrameSize, APathThatIsNarrowFromTheBeginningIsUsedWithShorterFrames) {
   }
 }
 
-/// Others as long arrive meanwhile, as with many senders to one port (256 of them took such losses for a narrow path).
+/// Others as long arrive meanwhile, as with many senders to one port (256 of them took such losses for a
+/// narrow path).
 TEST(FlowFrameSize, AFrameThatAFullQueueDropsAgainAndAgainDoesNotMakeAPathShort) {
   FlowPair pair(1);
   exchange(pair);
@@ -133,8 +134,8 @@ TEST(FlowFrameSize, AFrameThatAFullQueueDropsAgainAndAgainDoesNotMakeAPathShort)
   EXPECT_EQ(pair.a.full_bulk(), 1472u - 32 - 20);
 }
 
-/// The peer gets the processor for one turn in a while: what is sent meanwhile, probes as well, is sent several times and
-/// acknowledged after that.
+/// The peer gets the processor for one turn in a while: what is sent meanwhile, probes as well, is sent
+/// several times and acknowledged after that.
 TEST(FlowFrameSize, LostProcessorTimeDoesNotMakeAPathShort) {
   FlowPair pair(1);
   exchange(pair);

@@ -303,7 +303,8 @@ TEST(Liveness, APeerThatOwesNothingGetsAKeepAliveBeforeFirewallsForgetTheSession
   EXPECT_GT(liveness.deadline(), last + 40s) << "a session that is used needs none";
 }
 
-/// Found by the simulator (siege): a peer timeout of half a second, and the second question would have come after it.
+/// Found by the simulator (siege): a peer timeout of half a second, and the second question would have come
+/// after it.
 TEST(Liveness, APeerIsAskedSeveralTimesWithinAnyPeerTimeout) {
   for (const Duration timeout : {Duration(500ms), Duration(1s), Duration(5s)}) {
     Liveness liveness(timeout);
@@ -415,7 +416,8 @@ TEST(Liveness, AProcessThatIsStoppedLivesAsLongAsItsKernelSaysSo) {
   EXPECT_EQ(liveness.check(hour + 5s), Status::unreachable);
 }
 
-/// Found by the simulator (siege): the first two questions were lost, and the third would have been answered after the peer timeout.
+/// Found by the simulator (siege): the first two questions were lost, and the third would have been answered
+/// after the peer timeout.
 TEST(Liveness, AKernelIsAskedSeveralTimesWithinAnyPeerTimeout) {
   for (const Duration timeout : {Duration(100ms), Duration(500ms), Duration(1s), Duration(5s)}) {
     Liveness liveness(timeout, 0s, Liveness::Probes::of_all);
@@ -470,7 +472,8 @@ TEST(Liveness, AKernelThatDoesNotAnswerIsNotAsked) {
   EXPECT_EQ(idle_until_verdict(liveness, at(0s)), at(5s));
 }
 
-/// Whether or not a connection has stood: but if none has, a firewall may have refused it, and the peer be silent for a moment.
+/// Whether or not a connection has stood: but if none has, a firewall may have refused it, and the peer be
+/// silent for a moment.
 TEST(Liveness, TheEndOfAProcessIsKnownBeforeASecondIsOver) {
   for (const bool stood : {false, true}) {
     Liveness liveness(5s, 0s, Liveness::Probes::of_all);
@@ -493,7 +496,8 @@ TEST(Liveness, WhereANetworkAndAKernelAgreeAProcessHasEnded) {
   EXPECT_EQ(liveness.check(at(120ms)), Status::ended);
 }
 
-/// The peer says nothing for almost half a second now and then, and a firewall answers for its kernel; meanwhile others say that its port is closed.
+/// The peer says nothing for almost half a second now and then, and a firewall answers for its kernel;
+/// meanwhile others say that its port is closed.
 TEST(Liveness, WhatAnyHostCanSayEndsNoPeerThatIsSilentForAMoment) {
   for (const bool kernel : {true, false}) {
     Liveness liveness(5s, 0s, Liveness::Probes::of_met);
@@ -590,7 +594,8 @@ TEST(Liveness, AnEndpointThatIsStuckIsGivenUpIfThatIsAskedFor) {
   }
 }
 
-/// From one moment to another, in which there is no verdict: this side is there all the time, as an engine is.
+/// From one moment to another, in which there is no verdict: this side is there all the time, as an engine
+/// is.
 void run_between(Liveness& liveness, Time now, Time until) {
   for (; now < until; now = std::min(std::max(liveness.deadline(), now + 1ms), until)) {
     ASSERT_EQ(liveness.check(now), Status::ok);
@@ -649,8 +654,8 @@ TEST(LivenessErrors, PathErrorsFarApartAreNotOneOutage) {
   EXPECT_EQ(liveness.check(at(52s)), Status::ok);
 }
 
-/// Found by the simulator (siege): a process calls one that is just starting, and is stopped. What the kernel has kept for it says that
-/// the port was closed, and is read a second later.
+/// Found by the simulator (siege): a process calls one that is just starting, and is stopped. What the kernel
+/// has kept for it says that the port was closed, and is read a second later.
 TEST(LivenessErrors, PathErrorsFromBeforeAndDuringAStopOfThisSideEndNothing) {
   Liveness liveness(5s);
   liveness.set_expecting(at(0s), true);
