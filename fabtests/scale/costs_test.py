@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 import virtual_nodes  # noqa: E402
 
 MORE = 32
-ENDPOINT_DESCRIPTORS = 10
+ENDPOINT_DESCRIPTORS = 11
 ENDPOINT_KILOBYTES = 96
 PEER_KILOBYTES = 20
 
