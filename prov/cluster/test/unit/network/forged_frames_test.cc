@@ -7,6 +7,7 @@
 #include "network/answer_limiter.h"
 #include "support/forged_frame.h"
 #include "support/node.h"
+#include "wire/control.h"
 
 namespace cluster::engine {
 namespace {
@@ -90,9 +91,11 @@ TEST_F(ForgedFramesTest, AnOldPlaceMovesNoTransmissionNumber) {
 /// No firewall of the host has seen such a frame.
 TEST_F(ForgedFramesTest, NoSessionBeginsOverAQueuePair) {
   const std::byte gid[SocketAddress::kGidBytes]{std::byte{0xfd}};
-  inject(SocketAddress::queue_pair(gid, 17), kA, ForgedFrame::call(kB, 0xF0F0F0, kLate).bytes());
+  const SocketAddress stranger = SocketAddress::queue_pair(gid, 17);
+  inject(stranger, kA, ForgedFrame::call(kB, 0xF0F0F0, kLate).bytes());
+  inject(stranger, kA, wire::ControlFrame::keep_alive(1, 2).bytes());
   pass(a);
-  EXPECT_EQ(a.counters().refused_malformed, 1u);
+  EXPECT_EQ(a.counters().refused_malformed, 2u);
   EXPECT_EQ(a.counters().unexpected, 0u);
   EXPECT_EQ(a.counters().frames_sent, 0u);
 }

@@ -244,6 +244,9 @@ TEST_F(MovedAddressTest, AClaimAloneMovesNothing) {
   };
   bytes.clear();
   inject(place(0, 9), place(0, 2), heard);
+  clock.advance(1ms);
+  b->engine.poll();
+  EXPECT_EQ(b->engine.stats()->peers.at(0).flow->paths.at(0).to, place(0, 1));
   run(50ms);
   EXPECT_GT(bytes[place(0, 9)], 0U);
   EXPECT_LE(bytes[place(0, 9)], heard.size());
