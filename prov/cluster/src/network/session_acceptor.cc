@@ -67,7 +67,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   const link::Path path = sessions_.reply_path(name, from);
   if (sessions_.crowded() && !peers_.known(name)) {
     const std::uint32_t session = sessions_.secrets().cookie_for(now, view.opening);
-    const auto flow = sessions_.build_flow(session, name, parts_.epoch, path, false);
+    const auto flow = sessions_.build_flow(session, name, parts_.epoch, path);
     return flow->answer_opening(view, path, *parts_.link);
   }
   if (!admission_.admits(now, name, tx_.flows().size())) {
@@ -135,10 +135,10 @@ void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, c
   refuse_unknown_session(now, view, from);
 }
 
-/// Called when a frame names the pending session. The frame proves that the peer's next incarnation receives
+/// Called when a frame names the pending session. The frame proves that a later session of the peer receives
 /// frames sent to the peer's address. Returns true if the function has closed the session in use, and the
-/// pending session has replaced it. A peer that has stored no session yet may call by itself in the same
-/// incarnation. Then the session in use continues, and the peer's reset tells which incarnation calls.
+/// pending session has replaced it. A peer that has not used its session may have given it up, and call in the
+/// same incarnation. Then the session in use continues, and the peer's reset tells which incarnation calls.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
@@ -147,7 +147,7 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next =
       in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
-  if (!next || peer.flow->asks_for_unstored_session()) {
+  if (!next || peer.flow->asks_for_unused_session()) {
     sessions_.drop_pending(peer);
     return false;
   }

@@ -98,15 +98,14 @@ std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, con
     session = SessionSecrets::with_mark(drawn, member ? secrets_.member_mark() : secrets_.other_mark());
   }
   tx_.reserve(sessions_.size() + 1);  // for add()
-  std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path, true);
+  std::unique_ptr<reliability::Flow> flow = build_flow(session, peer.name(), epoch, path);
   if (!member) flow->paths().allow_everywhere(false);
   sessions_[session] = &peer;
   return flow;
 }
 
 std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t session, const SocketAddress& name,
-                                                            std::uint64_t epoch, const link::Path& path,
-                                                            bool stored) {
+                                                            std::uint64_t epoch, const link::Path& path) {
   const reliability::FlowSettings settings{
       .window = parts_.settings.flow_window,
       .frame_max = parts_.link->frame_max(),
@@ -120,8 +119,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       .outage = &tx_.outage(),
       .asks_kernels = parts_.probe != nullptr,
       .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here(),
-      .lane = parts_.settings.frame_lane,
-      .stored = stored};
+      .lane = parts_.settings.frame_lane};
   const reliability::Identity identity{
       parts_.name,  epoch,
       session,      secrets_.token_of(session, name),

@@ -48,7 +48,7 @@ class SessionTable {
   /// epoch). When the caller names the session, answering() creates the flow again.
   bool crowded() const { return half_open_ >= kHalfOpenMax; }
   std::unique_ptr<reliability::Flow> build_flow(std::uint32_t session, const SocketAddress& name,
-                                                std::uint64_t epoch, const link::Path& path, bool stored);
+                                                std::uint64_t epoch, const link::Path& path);
   SessionSecrets& secrets() { return secrets_; }
   /// Returns sessions of members whose numbers lack the mark of members, because the peer became a member
   /// after its session had begun. If there are more than the array holds, returns some of them.

@@ -23,7 +23,6 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   if (settings.ethertype_whole) opening.features |= wire::feature::kEthertypeWhole;
   if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
   if (settings.ack_delay > kAckDelay) opening.features |= wire::feature::kAcksLate;
-  if (!settings.stored) opening.features |= wire::feature::kNotStored;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);
   return opening;
 }

@@ -70,8 +70,7 @@ struct FlowSettings {
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;
-  bool lane = true;    ///< short messages may take the frame lane
-  bool stored = true;  ///< false if the flow only answers a caller, and this side does not keep it
+  bool lane = true;  ///< short messages may take the frame lane
 };
 
 /// What the opening says about this side.
@@ -170,10 +169,11 @@ class Flow {
   /// Returns true if no numbered frame and no fin of the peer's session has arrived. Nothing of that session
   /// has been delivered then, so another session of ours may still take it.
   bool untouched() const { return receiver_.untouched(); }
-  /// Returns true if the peer may never have stored its session, although frames for that session are in
-  /// flight. The peer takes these frames, or answers them with a reset, and either shows what it has stored.
-  bool asks_for_unstored_session() const {
-    return handshake_.peer_session_is_unstored() && untouched() && !queue_.drained();
+  /// Returns true if frames are in flight for a session that the peer has named, but has not used yet. The
+  /// peer may have given up that session without a restart. It takes these frames, or refuses them with a
+  /// reset that tells which incarnation it is.
+  bool asks_for_unused_session() const {
+    return handshake_.knows_peer() && !handshake_.peer_has_opening() && untouched() && !queue_.drained();
   }
   /// Ends the flow, and sends the peer a fin.
   void close(Time now, link::Link& link);

@@ -111,10 +111,6 @@ class Handshake {
     const bool whole = peer_ && (peer_->features & wire::feature::kEthertypeWhole) != 0;
     return whole ? link::kEthertypeFrameMax : link::kEthertypeFrameOld;
   }
-  /// Returns true if the peer has only named its session, and has shown no sign that it stores the session.
-  bool peer_session_is_unstored() const {
-    return peer_ && !peer_has_opening_ && (peer_->features & wire::feature::kNotStored) != 0;
-  }
   bool peer_takes_parts() const { return peer_ && (peer_->features & wire::feature::kFrameParts) != 0; }
   /// Returns true if the peer's kernel answers the question whether the peer's process exists.
   bool kernel_answers() const { return peer_ && (peer_->features & wire::feature::kKernelAnswers) != 0; }

@@ -28,9 +28,6 @@ inline constexpr std::uint32_t kFrameParts = 4;
 inline constexpr std::uint32_t kSibling = 8;
 /// The sender delays its acknowledgements, as members of a team do (reliability/ack_delay.h).
 inline constexpr std::uint32_t kAcksLate = 16;
-/// The sender has not stored the session that it names. It makes the session when a frame names it
-/// (network/session_secrets.h: cookie_for()).
-inline constexpr std::uint32_t kNotStored = 32;
 /// Frames on the EtherType path to the sender may have link::kEthertypeFrameMax bytes.
 inline constexpr std::uint32_t kEthertypeWhole = 64;
 /// VerbsBlocks follow the further addresses and the sibling. An endpoint that does not know this bit skips
