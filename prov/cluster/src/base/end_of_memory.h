@@ -6,11 +6,11 @@
 //      ends with FI_ENOMEM instead.
 //   2. If a turn of the engine gets no memory for the work of one peer, that peer is lost: PeerTable::serve
 //      marks it with Status::no_memory. Its session or ring ends, and its operations end with FI_ENOMEM. The
-//      other side notices the loss like any other loss. So the peer's objects need not stay consistent when
-//      memory runs out in the middle of an arrival, an acknowledgement or a timer: they are closed with the
-//      peer. ControlSender likewise loses a peer for which it gets no memory. A carrier that gets no memory
-//      for a segment may also refuse the segment, like a carrier that is full. Then the protocol posts the
-//      segment again later.
+//      other side notices the loss like any other loss. The next operation opens a new session. So the peer's
+//      objects need not stay consistent when memory runs out in the middle of an arrival, an acknowledgement
+//      or a timer: they are closed with the peer. ControlSender likewise loses a peer for which it gets no
+//      memory. A carrier that gets no memory for a segment may also refuse the segment, like a carrier that
+//      is full. Then the protocol posts the segment again later.
 //   3. Work that belongs to no single peer waits for a later turn. EventLoop::run_once ends the turn, and the
 //      next turn starts from the beginning. Frames that were already read from a link are lost, as if the
 //      network had lost them, and their senders retransmit them. The work of a group also waits for a later

@@ -137,8 +137,8 @@ void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, c
 
 /// Called when a frame names the pending session. The frame proves that a later session of the peer receives
 /// frames sent to the peer's address. Returns true if the function has closed the session in use, and the
-/// pending session has replaced it. A peer that has not used its session may have given it up, and call in the
-/// same incarnation. Then the session in use continues, and the peer's reset tells which incarnation calls.
+/// pending session has replaced it. A peer that has not used its session may give it up and call in the same
+/// incarnation. Then the session in use continues, and calls the peer again once the peer has refused it.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
@@ -147,7 +147,7 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next =
       in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
-  if (!next || peer.flow->asks_for_unused_session()) {
+  if (!next || peer.flow->given_up_for(view.opening)) {
     sessions_.drop_pending(peer);
     return false;
   }

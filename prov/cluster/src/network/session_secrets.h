@@ -25,6 +25,7 @@ class SessionSecrets {
     member_mark_ = static_cast<std::uint8_t>(1 + (bits & 0xFFFFFFFF) % 255);
     const auto other = static_cast<std::uint8_t>(1 + (bits >> 32) % 254);
     other_mark_ = other < member_mark_ ? other : static_cast<std::uint8_t>(other + 1);
+    incarnation_ = static_cast<std::uint16_t>(1 + (bits >> 40) % 0xFFFF);
   }
 
   /// Returns the token of a session. Our opening carries the token, and the peer has to repeat it. The
@@ -40,6 +41,9 @@ class SessionSecrets {
   /// otherwise a host could collect session numbers and see which byte never occurs: the mark of members.
   std::uint8_t other_mark() const { return other_mark_; }
   static std::uint32_t with_mark(std::uint32_t number, std::uint8_t mark) { return (number & ~0xFFu) | mark; }
+
+  /// Returns the number of this incarnation in our openings. It is random, and never 0.
+  std::uint16_t incarnation() const { return incarnation_; }
 
   /// Returns a session number for a caller without storing a session. This avoids the cost of half-open
   /// sessions while many sources ask for a session. The number is a keyed hash of the caller's opening and of
@@ -72,6 +76,7 @@ class SessionSecrets {
   SipHash hash_;
   std::uint8_t member_mark_;
   std::uint8_t other_mark_;
+  std::uint16_t incarnation_;
   Time named_until_{};  ///< no number named so far is valid after this
 };
 

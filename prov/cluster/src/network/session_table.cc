@@ -121,9 +121,13 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here(),
       .lane = parts_.settings.frame_lane};
   const reliability::Identity identity{
-      parts_.name,  epoch,
-      session,      secrets_.token_of(session, name),
-      parts_.rails, parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{}};
+      parts_.name,
+      epoch,
+      session,
+      secrets_.token_of(session, name),
+      parts_.rails,
+      parts_.roster != nullptr ? parts_.roster->sibling_of(parts_.name) : SocketAddress{},
+      secrets_.incarnation()};
   return std::make_unique<reliability::Flow>(settings, identity, path, parts_.environment.log,
                                              parts_.environment.counters, bodies_, burst_,
                                              parts_.environment.random);

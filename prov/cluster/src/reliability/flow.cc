@@ -16,6 +16,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.session = identity.session;
   opening.token = identity.token;
   opening.epoch = identity.epoch;
+  opening.incarnation = identity.incarnation;
   opening.name = identity.name;
   opening.frame_max = static_cast<std::uint16_t>(std::clamp(settings.frame_max, kFrameMin, wire::kFrameMax));
   opening.features = wire::feature::kFrameParts;

@@ -87,6 +87,7 @@ struct Identity {
   std::span<const multipath::Rail> rails = {};
   /// Another endpoint of this process, which the peer may know already; empty if there is none.
   SocketAddress sibling{};
+  std::uint16_t incarnation = 0;  ///< random, the same for all flows of this endpoint
 };
 
 class Flow {
@@ -169,11 +170,12 @@ class Flow {
   /// Returns true if no numbered frame and no fin of the peer's session has arrived. Nothing of that session
   /// has been delivered then, so another session of ours may still take it.
   bool untouched() const { return receiver_.untouched(); }
-  /// Returns true if frames are in flight for a session that the peer has named, but has not used yet. The
-  /// peer may have given up that session without a restart. It takes these frames, or refuses them with a
-  /// reset that tells which incarnation it is.
-  bool asks_for_unused_session() const {
-    return handshake_.knows_peer() && !handshake_.peer_has_opening() && untouched() && !queue_.drained();
+  /// Returns true if frames are in flight for a session that the peer has named and has not used yet, and
+  /// `newer` is of the same incarnation of the peer. The peer has given up that session, or never stored it.
+  /// It refuses the frames with a reset, and then this flow calls again (reopen()).
+  bool given_up_for(const wire::Opening& newer) const {
+    return handshake_.is_of_same_incarnation(newer) && !handshake_.peer_has_opening() && untouched() &&
+           !queue_.drained();
   }
   /// Ends the flow, and sends the peer a fin.
   void close(Time now, link::Link& link);

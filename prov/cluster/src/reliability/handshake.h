@@ -103,6 +103,10 @@ class Handshake {
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
   std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
   PeerSession peer() const { return {peer_epoch(), peer_session()}; }
+  /// Returns true if the opening comes from the incarnation of the peer that this side knows.
+  bool is_of_same_incarnation(const wire::Opening& opening) const {
+    return peer_ && opening.incarnation != 0 && opening.incarnation == peer_->incarnation;
+  }
   bool ethertype_negotiated() const {
     return peer_ && (ours_.features & peer_->features & wire::feature::kEthertypePath) != 0;
   }

@@ -116,8 +116,10 @@ void PeerReach::close(Peer& peer, Status status) {
   peer.reach_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
   messenger_.fail(peer.channel, status, !orderly);
   for (Transport* const each : transports_) each->close(peer);
-  // A peer that has closed or restarted does not count as lost.
-  if (orderly || (!was_lost && status == Status::reset)) {
+  // A peer that has closed or restarted does not count as lost, and neither does a peer for which this process
+  // had no memory: the next operation with it may succeed.
+  const bool may_succeed = status == Status::reset || status == Status::no_memory;
+  if (orderly || (!was_lost && may_succeed)) {
     peer.reach = NotMet{.departed = orderly};
   } else if (status != Status::reset) {
     peer.reach = Lost{status, was_lost ? peer.lost()->since : peer.closed_at};

@@ -93,7 +93,8 @@ void encode(const Opening& opening, OpeningBlock& out) {
   out.port = opening.name.port();
   out.scope = opening.name.scope();
   put_ip(opening.name, out.ip);
-  out.features = opening.features;
+  out.features = static_cast<std::uint16_t>(opening.features);
+  out.incarnation = opening.incarnation;
   out.frame_max = opening.frame_max;
   out.window = opening.window;
   out.token = opening.token;
@@ -113,6 +114,7 @@ std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails) {
   out.epoch = block.epoch;
   out.rails = block.rails;
   out.features = block.features;
+  out.incarnation = block.incarnation;
   out.frame_max = block.frame_max;
   out.window = block.window;
   out.token = block.token;

@@ -46,7 +46,8 @@ struct OpeningBlock {
   Le16 port;
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
-  Le32 features;        ///< bits, see namespace feature
+  Le16 features;        ///< bits, see namespace feature
+  Le16 incarnation;     ///< random, the same in all openings of an incarnation; 0: the sender does not say
   Le16 frame_max;       ///< largest frame that the sender can receive, in bytes
   Le16 window;          ///< frames beyond `ack` that the sender can store
   Le64 token;           ///< token of the session; the peer repeats it in its own opening
@@ -100,6 +101,7 @@ struct Opening {
   std::uint8_t rails = 0;  ///< number of RailBlocks that follow: one for each rail except that of the name
   std::uint8_t verbs = 0;  ///< of an opening to encode: the number of VerbsBlocks that follow
   std::uint32_t features = 0;
+  std::uint16_t incarnation = 0;
   std::uint16_t frame_max = 0;
   std::uint16_t window = 0;
   std::uint64_t token = 0;

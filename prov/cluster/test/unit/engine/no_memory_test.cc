@@ -203,5 +203,51 @@ TEST_F(NoMemoryTest, WhicheverAllocationFailsAnEndpointReachesItselfAgain) {
   }
 }
 
+/// The peer is alive: nobody has to look for it before the next message.
+TEST_F(NoMemoryTest, TheMessageAfterALossArrives) {
+  unsigned losses = 0;
+  const auto pass_time = [this](Node& one, Node& other, unsigned turns) {
+    for (unsigned i = 0; i < turns; ++i) {
+      clock.advance(100us);
+      one.engine.poll();
+      other.engine.poll();
+    }
+  };
+  for (std::size_t allowed = 0;; ++allowed) {
+    Node a(network, kA, kB, 1000);
+    Node b(network, kB, kA, 1000);
+    std::vector<std::uint64_t> words(kMessages);
+    post(a, words);
+    unsigned frames = 0;
+    network.drop = [&frames](const auto&, const auto&) { return frames++ % 5 == 4; };
+    std::size_t failed = 0;
+    std::size_t left = allowed;
+    for (int i = 0; i < 10 && b.counters().sessions_closed == 0; ++i) {
+      {
+        const FailingMemory memory(left, 1);
+        try {
+          b.send();
+        } catch (const std::bad_alloc&) {
+        }
+        b.engine.poll();
+        failed += FailingMemory::failed();
+        left = FailingMemory::failed() == 0 ? FailingMemory::left() : FailingMemory::kAlways;
+      }
+      pass_time(a, b, 1);
+    }
+    network.drop = nullptr;
+    if (failed == 0) break;
+    if (b.counters().sessions_closed == 0) continue;
+    ++losses;
+    Outcome before, next;
+    take_completions(b, a, before);
+    b.send();
+    pass_time(b, a, 20);
+    take_completions(b, a, next);
+    EXPECT_EQ(next.sent, 1u);
+  }
+  EXPECT_GT(losses, 0u);
+}
+
 }  // namespace
 }  // namespace cluster::engine

@@ -322,56 +322,60 @@ TEST_F(SessionNamedAgain, AnotherIsNewAlsoIfItsClockWasSetBack) {
   EXPECT_EQ(a.counters().unexpected, 2u);
 }
 
-/// Found by the simulator (keyed seed 14038218485228853861): b gives up the session that it has named before a
-/// uses it, calls in the same incarnation, and then refuses a's frames.
-class SessionGivenUp : public SessionNamedAgain {
+/// Found by the simulator (keyed seed 14038218485228853861): b names a session, does not use it, and calls.
+class SecondSession : public SessionNamedAgain {
  protected:
-  SessionGivenUp() {
+  ~SecondSession() override {
+    network.drop = [](const FakeNetwork::Packet&, const SocketAddress& to) { return to == kB; };
+  }
+  /// b names a session in the first incarnation and calls in the second. Then it takes up the answer.
+  void begin(std::uint16_t first, std::uint16_t second) {
     b.segment.reset();
     b.payload.clear();
     b.header = {};
+    b.opening->incarnation = first;
     answer();
+    next.opening->incarnation = second;
     network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
       wire::FrameView view;
       if (to != kB || wire::admit(packet.bytes, view) != wire::Refusal::none) return to == kB;
-      if (view.session == next.opening->session && view.has_opening) pending = view.opening;
+      if (view.session == next.opening->session && view.has_opening) answered = view.opening;
       if (view.sequenced()) last = packet.bytes;
       calls_again |= refused && view.session == 0 && view.sequenced();
       return true;
     };
     inject(kB, kA, next.bytes());
     pass(a);
-    next.take_up(pending);
+    next.take_up(answered);
     inject(kB, kA, next.bytes());
-    pass(a);
-  }
-  ~SessionGivenUp() override {
-    network.drop = [](const FakeNetwork::Packet&, const SocketAddress& to) { return to == kB; };
-  }
-  void refuse(std::uint64_t incarnation) {
-    wire::FrameView quoted;
-    ASSERT_EQ(wire::admit(last, quoted), wire::Refusal::none);
-    inject(kB, kA,
-           wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session, incarnation).bytes());
-    refused = true;
     pass(a);
   }
 
   ForgedFrame next = ForgedFrame::call(kB, 0xFEDCBA, 1600);
-  wire::Opening pending;  ///< a's answer to the call
+  wire::Opening answered;  ///< of a's answer to the call
   bool refused = false;
   bool calls_again = false;
 };
 
-TEST_F(SessionGivenUp, EndsNothingIfThePeerHasNotRestarted) {
+TEST_F(SecondSession, OfTheSameIncarnationEndsNothing) {
+  begin(77, 77);
   EXPECT_EQ(a.counters().sessions_closed, 0U);
-  refuse(1400);
+  wire::FrameView quoted;
+  ASSERT_EQ(wire::admit(last, quoted), wire::Refusal::none);
+  inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::unknown_session, 1400).bytes());
+  refused = true;
+  pass(a);
   EXPECT_TRUE(calls_again);
   EXPECT_EQ(a.counters().sessions_closed, 0U);
 }
 
-TEST_F(SessionGivenUp, EndsTheSessionIfThePeerHasRestarted) {
-  refuse(1550);
+TEST_F(SecondSession, OfAnotherIncarnationEndsTheFirst) {
+  begin(77, 78);
+  EXPECT_EQ(a.counters().sessions_closed, 1U);
+}
+
+TEST_F(SecondSession, OfAnUnknownIncarnationEndsTheFirst) {
+  begin(0, 0);
   EXPECT_EQ(a.counters().sessions_closed, 1U);
 }
 

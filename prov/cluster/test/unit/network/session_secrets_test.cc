@@ -22,12 +22,13 @@ TEST(SessionSecrets, ATokenIsForOneSessionAndName) {
   EXPECT_NE(SessionSecrets(SipHash{1, 3}).token_of(7, kA), token);
 }
 
-TEST(SessionSecrets, MembersAndOthersHaveDifferentMarksAndNoneIsZero) {
+TEST(SessionSecrets, MembersAndOthersHaveDifferentMarksAndNoNumberIsZero) {
   for (std::uint64_t key = 0; key < 2000; ++key) {
     const SessionSecrets secrets(SipHash{key, 2});
     EXPECT_NE(secrets.member_mark(), 0);
     EXPECT_NE(secrets.other_mark(), 0);
     EXPECT_NE(secrets.member_mark(), secrets.other_mark());
+    EXPECT_NE(secrets.incarnation(), 0);
   }
   EXPECT_EQ(SessionSecrets::with_mark(0x12345678, 0x9A), 0x1234569Au);
 }

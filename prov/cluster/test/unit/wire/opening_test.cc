@@ -21,7 +21,8 @@ Opening sample(bool v6) {
   opening.session = 0xA1A2A3A4;
   opening.epoch = 0x31B2B3B4B5B6B7B8;
   opening.name = v6 ? SocketAddress::v6(ip.data(), 9228, 7) : SocketAddress::v4(ip.data(), 9228);
-  opening.features = 0xC1C2C344;
+  opening.features = 0xC344;
+  opening.incarnation = 0xC1C2;
   opening.frame_max = 8972;
   opening.window = 512;
   opening.token = 0xD1D2D3D4D5D6D7D8;
@@ -47,6 +48,7 @@ void expect_equal(const Opening& a, const Opening& b) {
   EXPECT_EQ(a.epoch, b.epoch);
   EXPECT_EQ(a.name, b.name);
   EXPECT_EQ(a.features, b.features);
+  EXPECT_EQ(a.incarnation, b.incarnation);
   EXPECT_EQ(a.frame_max, b.frame_max);
   EXPECT_EQ(a.window, b.window);
   EXPECT_EQ(a.token, b.token);
