@@ -85,6 +85,13 @@ constexpr std::uint64_t kTransmitFlagsOfAll = FI_COMMIT_COMPLETE | FI_COMPLETION
                                               FI_TRANSMIT_COMPLETE;
 constexpr std::uint64_t kReceiveFlagsOfAll = FI_COMPLETION | FI_MULTI_RECV;
 
+/// Sanitizers are slow, so they see each seventh combination.
+#ifdef CLUSTER_SANITIZED
+constexpr unsigned kStride = 7;
+#else
+constexpr unsigned kStride = 1;
+#endif
+
 TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
   constexpr std::uint64_t kNamed[] = {FI_MSG,           FI_TAGGED, FI_RMA,        FI_ATOMIC,     FI_MULTICAST,
                                       FI_COLLECTIVE,    FI_SOURCE, FI_SOURCE_ERR, FI_RMA_EVENT,  FI_FENCE,
@@ -94,7 +101,7 @@ TEST_F(CapabilitiesTest, LieInLibfabricsTableOfEachVersion) {
     for (const Capabilities& offer : {kRdmCapabilities, kDgramCapabilities}) {
       EXPECT_EQ(offer.transmit_flags & ~kTransmitFlagsOfAll, 0u);
       EXPECT_EQ((offer.caps & kTransmitSide) & ~table.transmit, 0u);
-      for (unsigned chosen = 0; chosen < 1u << std::size(kNamed); ++chosen) {
+      for (unsigned chosen = 0; chosen < 1u << std::size(kNamed); chosen += kStride) {
         std::uint64_t asked = 0;
         for (std::size_t i = 0; i < std::size(kNamed); ++i) asked |= (chosen >> i & 1) != 0 ? kNamed[i] : 0;
         hints.info.caps = asked;
