@@ -62,6 +62,18 @@ class InstalledTree(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn(f"revision {OPTIONS.version}", result.stdout)
 
+    def test_units_start_what_is_installed(self):
+        """Wherever that is, and packages are put together below another root."""
+        for command in ("clusterd", "cluster-page"):
+            with open(self.find(f"{command}.service"), encoding="utf-8") as file:
+                started = [line.split()[0] for line in file if line.startswith("ExecStart=")]
+            self.assertEqual(started, [f"ExecStart={self.prefix}/sbin/{command}"])
+        with tempfile.TemporaryDirectory(prefix="install-root-") as root:
+            result = run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", "/opt/a b", env={**os.environ, "DESTDIR": root})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(os.path.join(root, "opt", "a b", "lib", "systemd", "system", "clusterd.socket"), encoding="utf-8") as file:
+                self.assertIn("ListenStream=@clusterd-1\n", file.read())
+
     def test_what_is_missing_is_named(self):
         os.rename(self.find("bare_perf"), os.path.join(self.prefix, "hidden"))
         result = run(os.path.join(self.prefix, "bin", "cluster-perf"), "--smoke")

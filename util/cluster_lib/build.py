@@ -26,6 +26,7 @@ VERSION = installed.VERSION if installed else None  # in the source tree the rev
 # Debian's package names for each purpose of util/setup that an installed command can have.
 _PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
              "slurm": "slurmctld slurmd slurm-client munge",
+             "slurmrest": "slurmctld slurmd slurm-client munge slurmrestd slurm-wlm-jwt-plugin",
              "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
              "nodes": "iproute2 util-linux", "faults": "clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
