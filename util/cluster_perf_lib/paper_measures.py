@@ -72,7 +72,7 @@ class Measures:
         for number, (name, measure) in enumerate(work.items(), 1):
             self._say(f"[papers {number}/{len(work)}] {name}, {time.monotonic() - begun:.0f} s since the first")
             try:
-                found[name] = {"rows": measure(), "reason": ""}
+                found[name] = {"rows": measure(), "reason": "", "not_here": False}
             except (Skipped, RuntimeError, KeyError, ValueError, OSError) as reason:
                 found[name] = {"rows": [], "reason": str(reason), "not_here": isinstance(reason, NotHere)}
                 self._say(f"      left out: {reason}")
