@@ -1,5 +1,5 @@
-// The known system with one rank: the solution is right, and so is what the two roundings say of it. A system that no
-// double can solve has no exact digits, and they say so.
+// The known system with one rank: the solution is right, and so is what the two roundings say of it. A
+// system that no double can solve has no exact digits, and they say so.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

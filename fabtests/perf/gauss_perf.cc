@@ -1,5 +1,5 @@
-// gauss_perf: one of the two sides of a Gauss elimination with two roundings, over any libfabric provider, which may
-// poll or sleep while it waits; see --help.
+// gauss_perf: one of the two sides of a Gauss elimination with two roundings, over any libfabric provider. A
+// side may poll or sleep while it waits; see --help.
 #include <gauss_rounded.h>
 #include <rdma/fi_tagged.h>
 #include <unistd.h>

@@ -29,19 +29,19 @@ OVER_IP = Column("TCP/IP over cluster-ip", BETWEEN, "fabric", "tcp/cluster-ip")
 ON_NODE = Column("cluster, inside a node", INSIDE, "fabric", "cluster")
 ON_NODE_MPI = Column("MPI, inside a node", INSIDE, "mpi", "mpi:cluster")
 COLUMNS = (OURS, OURS_MPI, UDP, UDP_MPI, UDP_ASLEEP, TCP, TCP_MPI, OVER_IP, ON_NODE, ON_NODE_MPI)
+_ASKED = {(column.place, column.level, column.transport, column.wait) for column in COLUMNS}
 _KEPT = ("place", "level", "transport", "wait", "measure", "bytes", "window", "unit", "phase", "median")
 
 
 def is_asked(place, transport, wait):
     """Whether the page shows this transport in this place, or needs it as a limit."""
-    return transport.kind == "bare" or any((column.place, column.level, column.transport, column.wait) == (place, transport.level, transport.name, wait) for column in COLUMNS)
+    return transport.kind == "bare" or (place, transport.level, transport.name, wait) in _ASKED
 
 
 def kept(report):
     """The part of a report that the page is made of."""
-    asked = {(column.place, column.level, column.transport, column.wait) for column in COLUMNS}
     results = [{name: result[name] for name in _KEPT} for result in report["results"]
-               if (result["measure"] in ("latency", "bandwidth") and tuple(result[name] for name in ("place", "level", "transport", "wait")) in asked)
+               if (result["measure"] in ("latency", "bandwidth") and tuple(result[name] for name in ("place", "level", "transport", "wait")) in _ASKED)
                or result["measure"] in ("stream", "copy")]
     return {"machine": report["machine"], "settings": report["settings"], "cache_line_ns": report["cache_line_ns"], "results": results,
             "papers": report.get("papers", {})}

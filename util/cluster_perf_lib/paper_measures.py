@@ -50,10 +50,15 @@ class Form:
     control_sizes: tuple  # values of FI_CLUSTER_NET_EAGER
 
 
-FULL = Form(3, (), (), 400, (4, 6, 8, 9), ("70x4", "24x4", "24x1"), "cluster,tcp", 240, (800, 1000, 1200, 1400, 1600, 1800, 2000), tuple(GAUSS_WAYS),
-            2000, ("256", "1k", "4k", "16k", "64k"))
+FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nodes=(4, 6, 8, 9),
+            jobs=("70x4", "24x4", "24x1"), job_ways="cluster,tcp", job_seconds=240,
+            gauss_orders=(800, 1000, 1200, 1400, 1600, 1800, 2000), gauss_ways=tuple(GAUSS_WAYS),
+            control_order=2000, control_sizes=("256", "1k", "4k", "16k", "64k"))
 QUICK = replace(FULL, repetitions=1, stages=("--rounds", 1), job_ways="cluster", gauss_orders=(800, 1400, 2000), control_sizes=("1k", "4k", "64k"))
-SMOKE = Form(1, ("--rounds", 1, "--sizes", "64"), ("--networks", "over", "--nodes", ""), 60, (2,), ("2x1",), "cluster", 60, (40,), ("asleep", "polling"), 40, ("1k",))
+# For the check, whatever the figures.
+SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nodes=(2,),
+             jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling"),
+             control_order=40, control_sizes=("1k",))
 
 
 class Measures:

@@ -62,9 +62,13 @@ def jobs(figures):
     not_ended = [row["form"] for row in rows if row["way"] == "cluster" and not row["ended"]]
     nodes, ranks = (int(number) for number in ended["form"].split("x"))
     shown = [row for row in rows if row["form"] == ended["form"]]
-    lines = [["MPI, cluster" if row["way"] == "cluster" else "MPI, tcp",
-              *([f"{row['start_s']:.0f} s", f"{row['barrier_us'] / 1000:.1f} ms", f"{row['allreduce_us'] / 1000:.1f} ms", f"{row['kilobytes'] / 1024:.0f} MB"] if row["ended"]
-                else ["did not end", "-", "-", "-"])] for row in shown]
+
+    def cells(row):
+        if not row["ended"]:
+            return ["did not end", "-", "-", "-"]
+        return [f"{row['start_s']:.0f} s", f"{row['barrier_us'] / 1000:.1f} ms", f"{row['allreduce_us'] / 1000:.1f} ms", f"{row['kilobytes'] / 1024:.0f} MB"]
+
+    lines = [["MPI, cluster" if row["way"] == "cluster" else "MPI, tcp", *cells(row)] for row in shown]
     return [*table([f"{nodes} nodes with {ranks} processes each", "start-up", "barrier", "allreduce 8 B", "memory of a process"], lines),
             f"DAWNING-3000 has 70 nodes with 4 processes each; the largest job that ended here has {nodes} with {ranks}"
             f"{' (' + ', '.join(not_ended) + ' did not end)' if not_ended else ''}. All of its {nodes * ranks} processes share two processors, so only "
@@ -87,13 +91,16 @@ def gauss(figures):
 
 
 def exchanges(figures):
+    def time_of_one(row):
+        return row["seconds_talking"] / row["exchanges"] * 1e6
+
     rows = figures.rows("gauss")
     lines = []
     for order in sorted({row["order"] for row in rows}):
         by_way = {row["way"]: row for row in rows if row["order"] == order}
         one = by_way["polling"]
         lines.append([f"{order:,}", f"{one['exchanges']:,}", f"{one['bytes'] / 1e6:.1f} MB", f"{one['bytes'] / one['exchanges'] / 1024:.1f} KB",
-                      f"{one['largest'] / 1024:.1f} KB", *(_us(by_way[way]["seconds_talking"] / by_way[way]["exchanges"] * 1e6) for way in ("asleep", "polling"))])
+                      f"{one['largest'] / 1024:.1f} KB", *(_us(time_of_one(by_way[way])) for way in ("asleep", "polling"))])
     return [*table(["exchanges, order", "messages", "in all", "mean size", "largest", "time of one, asleep", "time of one, polling"], lines),
             "The number of messages grows with the order, the bytes with its square; the time of an exchange includes what the other node computes first."]
 

@@ -28,11 +28,14 @@ def _pvm_columns(figures):
         return {}
 
 
-def _by_size(figures, columns, measure, more=None):
-    more = more or {}
-    return table([{"latency": "time"}.get(measure, measure), *(column.head for column in columns), *more],
-                 [[size_text(size), *(cell(figures.get(column, measure, size)) for column in columns),
-                   *(value_text(times[size], "us") for times in more.values())] for size in SIZES if measure == "latency" or size >= _SMALL])
+def _by_size(figures, columns, measure, pvm):
+    """`pvm` has the microseconds of a ping-pong by size; its bandwidth is that of one way."""
+    def of_pvm(times, size):
+        return value_text(times[size], "us") if measure == "latency" else value_text(size / times[size] * 1e6, "B/s")
+
+    return table([{"latency": "time"}.get(measure, measure), *(column.head for column in columns), *pvm],
+                 [[size_text(size), *(cell(figures.get(column, measure, size)) for column in columns), *(of_pvm(times, size) for times in pvm.values())]
+                  for size in SIZES if measure == "latency" or size >= _SMALL])
 
 
 def _clic(figures):
@@ -43,8 +46,8 @@ def _clic(figures):
               else paper_programs.or_reason(lambda found: found.pvm("over"), figures, "PVM")[-1])
     return [*_by_size(figures, columns, "latency", pvm),
             f"CLIC goes around TCP/IP, and so do raw frames: MPI over them is {gain:.2f} times as good as over TCP for {size_text(_SMALL)}. {beside}",
-            *_by_size(figures, columns, "bandwidth"),
-            f"Streams of {size_text(_LARGE)} with MPI are {large:.2f} times as good as over TCP.",
+            *_by_size(figures, columns, "bandwidth", pvm),
+            f"Streams of {size_text(_LARGE)} with MPI are {large:.2f} times as good as over TCP.{' The figures of PVM are of its ping-pong.' if pvm else ''}",
             *paper_programs.or_reason(paper_programs.stages, figures, "The stages of a frame"),
             *paper_programs.or_reason(paper_programs.matrix, figures, "The matrix product")]
 
@@ -70,8 +73,8 @@ def _bcl(figures):
 def _bip(figures):
     return [*summary_with_share(figures, (OURS, OURS_MPI, ON_NODE, ON_NODE_MPI), _LARGE),
             "The suite has the same layers: BIP between nodes, BIP-SMP inside them, MPI-BIP above. Between nodes, half of the highest bandwidth needs "
-            f"messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller ones share frames, but each has a cost of its own. The maximum is a "
-            "stream of the kernel between nodes, and one copy inside a node, which two processors that copy together can exceed."]
+            f"messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller ones share frames, but each has a cost of its own. The "
+            "maximum is a stream of the kernel between nodes, and one copy inside a node, which two processors that copy together can exceed."]
 
 
 def _mpc(figures):

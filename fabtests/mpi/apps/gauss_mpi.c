@@ -1,5 +1,5 @@
-// gauss_mpi ORDER...: solves the known system of each order by elimination with two roundings, over MPI; one rank
-// may be on each node. Prints a line of JSON for each order, then PASS if all are right.
+// gauss_mpi ORDER...: solves the known system of each order by elimination with two roundings, over MPI.
+// Prints a line of JSON for each order, then PASS if all are right.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
