@@ -76,8 +76,8 @@ def _parser():
     parser.add_argument("--plots", metavar="DIRECTORY", help="results to keep: pictures (SVG and PNG; needs python3-matplotlib), the table, and the "
                              "figures without the single samples")
     parser.add_argument("--peers", type=_words, metavar="LIST",
-                        help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe, and "
-                             "rxd with --readme)")
+                        help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe, "
+                             "tcp/cluster-ip, and rxd with --readme)")
     parser.add_argument("--measures", type=_words, metavar="LIST", help="only these measures, such as latency,put")
     parser.add_argument("--places", type=_words, metavar="LIST", default=list(_PLACES),
                         help="inside, between (default: both)")
@@ -127,8 +127,8 @@ def _check(options):
         if getattr(options, name) and options.choices is not None:
             raise PerfError(f"--{name} measures the provider, --choices does not: leave out one of them")
     if options.papers and (_mode(options) not in ("papers", "papers-quick") or options.peers or options.measures or options.places != list(_PLACES)
-                           or options.agents or options.keys or options.libfabric):
-        raise PerfError("--papers measures what the papers did: of what chooses measures, only --quick goes with it")
+                           or options.agents or options.keys or options.libfabric or (options.mtu, options.rails, options.rate) != (1500, 1, "")):
+        raise PerfError("--papers measures what the papers did: of what chooses measures or the network, only --quick goes with it")
     if options.choices is not None and options.markdown:
         raise PerfError("--choices prints Markdown as it is: leave out --markdown")
     for place in options.places:

@@ -22,6 +22,7 @@ from .processes import Child
 from .transports import BETWEEN
 
 _SECONDS_MAX = 600  # of one program
+_MAILBOX_PORT = 20052
 _SKIPPED = 77  # exit status of a script whose programs are not installed
 _TIMES = "prov/cluster/test/budget/frames.py"
 _PVM = "fabtests/ip/pvm_table.py"
@@ -72,7 +73,8 @@ class Measures:
     def all(self):
         """Name -> the rows, and why there are none."""
         found = {}
-        work = {"stages": self._stages, "pvm": self._pvm, "jobs": self._jobs, "matrix": self._matrix, "gauss": self._gauss, "control": self._control}
+        work = {"stages": self._stages, "pvm": self._pvm, "jobs": self._jobs, "matrix": self._matrix, "gauss": self._gauss, "control": self._control,
+                "mailbox": self._mailbox}
         begun = time.monotonic()
         for number, (name, measure) in enumerate(work.items(), 1):
             self._say(f"[papers {number}/{len(work)}] {name}, {time.monotonic() - begun:.0f} s since the first")
@@ -203,6 +205,19 @@ class Measures:
         return self._in_turns("at_once", self._form.control_sizes,
                               lambda place, size: self._solutions(place, "polling", orders, FI_CLUSTER_NET_EAGER=size))
 
+    def _mailbox(self):
+        """A ping-pong by mailboxes and without, the medians of some runs."""
+        transport, program, runs = _transport("cluster/packet", "fabric"), self._program("example_pingpong"), []
+        for _ in range(self._form.repetitions):
+            place = self._on(2)
+            sides = [Child(place.command(side, [program, str(side), "2", f"{place.address(0)}:{_MAILBOX_PORT}"]),
+                           transports.environment(transport, self._runner.build)) for side in (0, 1)]
+            if any(side.finish(self._runner.limit) != 0 for side in sides):
+                raise Skipped(next(side for side in sides if side.process.returncode != 0).failure_reason())
+            runs.append(re.findall(r"(\d+) bytes: mailbox +([\d.]+) us, fi_tsend +([\d.]+) us", "\n".join(sides[0].output_lines)))
+        return [{"bytes": int(size[0][0]), "mailbox": statistics.median(float(run[1]) for run in size),
+                 "plain": statistics.median(float(run[2]) for run in size)} for size in zip(*runs)]
+
 
 def _middle(runs):
     """Solutions of one system: times are medians, all else is the same in each."""
@@ -215,4 +230,4 @@ def _transport(name, kind):
 
 def targets():
     """The programs to build, and those that need an MPI library."""
-    return ["gauss_perf", "budget_frames", "cluster-ip"], ["gauss_mpi", "matmul", "mpi_scale"]
+    return ["gauss_perf", "budget_frames", "cluster-ip", "example_pingpong"], ["gauss_mpi", "matmul", "mpi_scale"]

@@ -98,7 +98,8 @@ def _deck(figures):
         raise ValueError("no bare stream")
     return [*table(["", "64 B", *(f"share of a bare stream, {size_text(size)}" for size in sizes)], rows),
             "DECK states its bandwidth as a share of what the card can do. Here the maximum is a stream of the kernel without any protocol above, on the "
-            "same machine: the rest goes into headers, checksums and acknowledgements."]
+            "same machine: the rest goes into headers, checksums and acknowledgements.",
+            *paper_programs.or_reason(paper_programs.mailbox, figures, "Mailboxes")]
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ PAPERS = (
     Paper("MPI-MPC over PCI-DDC (Paris 6)", "Calls and interrupts beside user level and polling, also under a Gauss elimination",
           "The abstract (IPDPS 2001, hal-01571021) says: 5 to 40 us and 490 Mbit/s for the two lower layers, 26 us and 450 Mbit/s (56 MB/s) for MPI, "
           "on links of 1 Gbit/s.", _mpc),
-    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers", f"The {_NOT_AT_HAND}", _deck,
+    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers; mailboxes", f"The {_NOT_AT_HAND}", _deck,
           "The same over two joined clusters (MultiCluster) needs a relay between networks, which the provider does not have yet."))
 
 
