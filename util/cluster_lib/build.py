@@ -35,7 +35,9 @@ _PATHS = {
     "cluster-fi": "prov/cluster/libcluster-fi.so", "cluster-info": "util/info/cluster-info",
     "cluster-dissect": "util/dissect/cluster-dissect", "cluster-ip": "util/ip/cluster-ip",
     "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
-    "mpi_check": "fabtests/mpi/mpi_check"}
+    "mpi_check": "fabtests/mpi/mpi_check", "mpi_scale": "fabtests/mpi/mpi_scale", "gauss_mpi": "fabtests/mpi/gauss_mpi",
+    "matmul": "fabtests/mpi/matmul", "gauss_perf": "fabtests/perf/gauss_perf",
+    "example_pingpong": "fabtests/examples/pingpong", "budget_frames": "prov/cluster/test/budget/budget_frames"}
 
 
 class BuildError(Exception):
