@@ -24,10 +24,12 @@ DEFAULT_IN_WORDS = "what is installed" if installed else "build/release, built w
 VERSION = installed.VERSION if installed else None  # in the source tree the revision is more precise; see also version()
 
 # Debian's package names for each purpose of util/setup that an installed command can have.
-_PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
+_PACKAGES = {"agent": "python3-psutil python3-prometheus-client",
              "slurm": "slurmctld slurmd slurm-client munge",
              "slurmrest": "slurmctld slurmd slurm-client munge slurmrestd slurm-wlm-jwt-plugin",
-             "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
+             "page": "python3-psutil python3-prometheus-client python3-starlette python3-uvicorn python3-jinja2 python3-pampy "
+                     "python3-websockets openssl",
+             "gridengine": "gridengine-master gridengine-exec gridengine-client",
              "nodes": "iproute2 util-linux", "faults": "clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
@@ -51,7 +53,7 @@ def _progress(text):
 def packages(purpose):
     """Installs the packages of `util/setup --for PURPOSE` that are missing; BuildError with its reason when it cannot."""
     if installed:
-        raise BuildError(f"a program is missing that one of these packages has: {_PACKAGES[purpose]}")
+        raise BuildError(f"packages are missing: apt install {_PACKAGES[purpose]} (their names in Debian)")
     result = subprocess.run([os.path.join(TOP, "util", "setup"), "--for", purpose], stdout=sys.stderr, stderr=subprocess.PIPE,
                             text=True, check=False)
     if result.returncode != 0:
