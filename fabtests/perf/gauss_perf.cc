@@ -26,9 +26,10 @@ struct Side {
 };
 
 void broadcast(void* context, double* message, int count, int root) {
-  const auto& [side, rank] = *static_cast<Side*>(context);
+  const Side& own = *static_cast<Side*>(context);
+  Endpoints& side = own.endpoints;
   const std::size_t bytes = sizeof(double) * static_cast<std::size_t>(count);
-  if (rank == root) {
+  if (own.rank == root) {
     side.post([&] {
       return fi_tsend(side.ep(0), message, bytes, side.out().descriptor(), side.peer(0), kTag,
                       side.context());
