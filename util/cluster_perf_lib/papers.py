@@ -16,7 +16,7 @@ from .samples import times_as_good
 
 _SMALL, _LARGE = 64, 1 << 20
 _WIDTH = 110
-_BUSY = 0.5  # load
+_BUSY, _VERY_BUSY = 0.5, 4  # load
 _NOT_AT_HAND = "figures of the paper itself are not at hand."
 _CLASSES = {"near": CLASS_NEAR, "far": CLASS_FAR}
 
@@ -169,8 +169,9 @@ def write(page, runs):
 
 
 def _about(report):
-    busy = (f" The machine did other work meanwhile (load {report['machine']['load']:g}): these figures are worse than they could be."
-            if report["machine"].get("load", 0) > _BUSY else "")
+    load = report["machine"].get("load", 0)
+    what = "figures and relations say little" if load > _VERY_BUSY else "figures are worse than they could be"
+    busy = f" The machine did other work meanwhile (load {load:g}): {what}." if load > _BUSY else ""
     short = " It was a short run (`--quick`)." if "quick" in report["settings"]["mode"] else ""
     return f"Measured on {in_words(report['machine'])}; a machine {class_of(report['cache_line_ns']['nearest'])}.{short}{busy}"
 
