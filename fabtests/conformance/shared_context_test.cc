@@ -174,7 +174,7 @@ PAIR_TEST(SharedContext, TagAndSourceChoose) {
   team.meet();
 }
 
-// Receives are posted by one thread while another takes messages in: none may wait while its message is stored.
+// One thread posts receives while another takes messages in. No receive may wait while its message is stored.
 PAIR_TEST(SharedContext, NoReceiveMissesAMessageThatArrivesMeanwhile) {
   constexpr std::size_t kMessages = 3000;
   SharingTeam team(side);

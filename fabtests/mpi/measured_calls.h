@@ -1,5 +1,5 @@
-// Collective calls whose time is measured. Each checks its result, and returns 1 if it is right. `round` makes the
-// rounds differ; `bytes` is for the calls that a program adds.
+// Collective calls whose time is measured. Each call checks its result, and returns 1 if it is right.
+// `round` makes the rounds differ. `bytes` is for the calls that a program adds.
 #ifndef MEASURED_CALLS_H
 #define MEASURED_CALLS_H
 

@@ -30,7 +30,7 @@ def arguments():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--provider", required=True, help="directory of libcluster-fi.so")
     made.add_argument("--program", required=True, help="mpi_scale as built for the system's Open MPI; for a library from PyPI its name alone")
-    made.add_argument("--library", action="append", choices=sorted(run_mpi.LIBRARIES), help="may be repeated (default: openmpi4)")
+    made.add_argument("--library", dest="libraries", action="append", choices=sorted(run_mpi.LIBRARIES), help="may be repeated (default: openmpi4)")
     made.add_argument("--cache", default="", help="for libraries from PyPI")
     made.add_argument("--forms", default=FORMS, help="(default: %(default)s)")
     made.add_argument("--ways", default="cluster,tcp", help="(default: %(default)s)")
@@ -86,7 +86,7 @@ def main():
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, DESCRIPTORS_MAX), hard))
     ways = options.ways.split(",")
-    libraries = options.library or ["openmpi4"]
+    libraries = options.libraries or ["openmpi4"]
     failed, rows = 0, []
     for text in options.forms.split(","):
         form = tuple(int(number) for number in text.split("x"))

@@ -1,8 +1,8 @@
-// The table of regions of a hostile peer on this node: its entries change between two accesses, and the welcome that introduces
-// it has any bytes. This side must touch nothing but its own buffers and memory of the peer.
+// The table of regions of a hostile peer on this node. Its entries change between two accesses, and the welcome
+// that introduces it has any bytes. This side must touch nothing but its own buffers and memory of the peer.
 //
-// The peer is a child of this process, so copies by the kernel go to the child. The table and a region are shared with it, and
-// this process writes what the peer would write.
+// The peer is a child of this process, so copies by the kernel go to the child. The child shares the table and a
+// region, and this process writes there what the peer would write.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <signal.h>
 #include <sys/prctl.h>

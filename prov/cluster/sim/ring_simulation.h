@@ -1,5 +1,5 @@
-// The rings of a node on a simulated clock and kernel: processes join a ring group, leave it, and die at any
-// moment, also in the midst of a step and two at the same time, while the interface goes down and comes up.
+// The rings of a node on a simulated clock and kernel. Processes join a ring group, leave it, and die at any
+// moment: in the midst of a step, or two at the same time. Meanwhile the interface goes down and comes up.
 // The objects are those of the plugin (os/ring_steps.h, os/ring_table.h, os::spreading()).
 //
 // The judge: a frame to a member that has its ring reaches this ring and no other, whatever becomes of the

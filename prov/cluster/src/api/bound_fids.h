@@ -1,5 +1,5 @@
 // The objects that are bound to an endpoint with fi_ep_bind: an address vector, queues, counters and shared
-// contexts. The endpoint holds a reference to each of them, so none can be closed before the endpoint is closed.
+// contexts. The endpoint holds a reference to each of them, so none can be closed before the endpoint is.
 #pragma once
 
 #include <array>
