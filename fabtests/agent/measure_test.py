@@ -96,6 +96,28 @@ class Links(unittest.TestCase):
         self.assertEqual((link.state, link.path_mtu, link.loss), ("up", 1500, 0))
         self.assertEqual([entry["kind"] for entry in findings.of_links([link.describe()])], ["path-mtu"])
 
+    def test_answers_of_a_busy_node_come_late_and_are_not_lost(self):
+        wire = Wire()
+        link = self.link(wire)
+        wire.run(10)
+        for second in range(10, 200):
+            wire.delay = 0.8 if second % 4 else 0.001
+            wire.run(second)
+            self.assertEqual((link.loss, link.path_mtu, matrix.quality(link.describe())), (0, 9000, "good"))
+        self.assertAlmostEqual(link.rtt, 0.001, delta=1e-6)
+        wire.delay, wire.loss = 0.001, 0.5
+        wire.run(230)
+        self.assertGreater(link.loss, 0.1)
+
+    def test_a_smaller_path_mtu_is_not_for_ever(self):
+        wire = Wire(largest=1500)
+        link = self.link(wire)
+        wire.run(700)
+        self.assertEqual(link.path_mtu, 1500)
+        wire.largest = 9000
+        wire.run(1400)
+        self.assertEqual((link.state, link.path_mtu, link.loss), ("up", 9000, 0))
+
     def test_echoes_are_bounded_however_many_links_there_are(self):
         wire = Wire()
         for peer in range(999):

@@ -194,17 +194,11 @@ SINGLE_TEST(Endpoint, KnowsItsOptions) {
 
 SINGLE_TEST(Endpoint, RefusesWhatItIsNotMadeFor) {
   Domain domain;
-  fid_stx* stx = nullptr;
   fid_ep* ep = nullptr;
-  EXPECT_EQ(fi_stx_context(domain.domain(), domain.info()->tx_attr, &stx, nullptr), -FI_ENOSYS);
-  EXPECT_EQ(fi_srx_context(domain.domain(), domain.info()->rx_attr, &ep, nullptr), -FI_ENOSYS);
   EXPECT_EQ(fi_scalable_ep(domain.domain(), domain.info(), &ep, nullptr), -FI_ENOSYS);
   fid_pep* passive = nullptr;
   EXPECT_EQ(fi_passive_ep(domain.fabric(), domain.info(), &passive, nullptr), -FI_ENOSYS);
   const Info changed(fi_dupinfo(domain.info()));
-  changed->ep_attr->tx_ctx_cnt = FI_SHARED_CONTEXT;
-  EXPECT_LT(fi_endpoint(domain.domain(), changed.get(), &ep, nullptr), 0);
-  changed->ep_attr->tx_ctx_cnt = 1;
   changed->ep_attr->type = FI_EP_MSG;
   EXPECT_LT(fi_endpoint(domain.domain(), changed.get(), &ep, nullptr), 0);
   Endpoint e(domain);

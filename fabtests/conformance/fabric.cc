@@ -127,6 +127,12 @@ void Endpoint::open(const Options& options) {
   EXPECT_EQ(fi_endpoint(domain, domain_->info(), &ep, nullptr), 0);
   ep_.reset(ep);
   EXPECT_EQ(fi_ep_bind(ep, &domain_->av()->fid, 0), 0);
+  const auto bind_shared = [ep](auto* context) {
+    if (context == nullptr) return;
+    EXPECT_EQ(fi_ep_bind(ep, &context->fid, 0), 0);
+  };
+  bind_shared(options.shared_rx);
+  bind_shared(options.shared_tx);
   EXPECT_EQ(fi_ep_bind(ep, &tx_->fid, FI_TRANSMIT | options.bind_flags), 0);
   EXPECT_EQ(fi_ep_bind(ep, &rx_->fid, FI_RECV | options.bind_flags), 0);
   for (std::uint64_t left = options.counted; left != 0; left &= left - 1) {

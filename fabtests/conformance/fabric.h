@@ -65,6 +65,8 @@ struct Options {
   std::string domain_key = {};    ///< auth_key of the domain; empty: none
   std::string endpoint_key = {};  ///< the same of the endpoint
   bool events = false;            ///< with an event queue
+  fid_ep* shared_rx = nullptr;    ///< a shared receive context that the endpoint binds
+  fid_stx* shared_tx = nullptr;   ///< the same for transmits
 };
 
 /// Hints as an application would fill them.

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import sys
+import tempfile
 import unittest
 
 TOP = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..")
@@ -66,13 +67,31 @@ class Picture(unittest.TestCase):
 
 
 class Papers(unittest.TestCase):
-    def test_the_page_is_what_cluster_perf_makes_of_the_newest_full_run(self):
-        cure = "util/cluster-perf --from prov/cluster/docs/perf/report.json --papers docs/papers.md"
-        report = json.loads(text_of("prov", "cluster", "docs", "perf", "report.json"))
-        self.assertEqual(text_of("docs", "papers.md"), papers.render(report) + "\n", cure)
-        del report["results"][::2]
+    PAGE = os.path.join(TOP, "docs", "papers.md")
+
+    def test_the_page_is_what_cluster_perf_makes_of_its_newest_runs(self):
+        runs = papers.read(self.PAGE)
+        self.assertEqual(text_of("docs", "papers.md"), papers.render(runs) + "\n", "util/cluster-perf --papers docs/papers.md")
+        for report in runs.values():
+            del report["results"][::2]
         with self.assertRaisesRegex(ValueError, "incomplete"):
-            papers.render(report)
+            papers.render(runs)
+
+    def test_a_run_on_one_class_of_machine_leaves_that_on_the_other(self):
+        near = next(iter(papers.read(self.PAGE).values()))
+        near["cache_line_ns"]["nearest"] = 31.0
+        far = json.loads(json.dumps(near))
+        far["cache_line_ns"]["nearest"], far["machine"]["revision"] = 110.0, "fa4fa4fa"
+        newer = json.loads(json.dumps(near))
+        newer["machine"]["revision"] = "0e3e3e3e"
+        with tempfile.TemporaryDirectory() as directory:
+            page = os.path.join(directory, "page.md")
+            for report in (far, near, newer):
+                papers.write(page, papers.with_run(papers.read(page), report))
+            text = text_of(page)
+        for paper in papers.PAPERS:
+            part = text.partition(f"## {paper.name}")[2].partition("\n## ")[0]
+            self.assertEqual(re.findall(r"^### .* \(revision (\w+)\)$", part, re.MULTILINE), ["0e3e3e3e", "fa4fa4fa"], paper.name)
 
 
 if __name__ == "__main__":

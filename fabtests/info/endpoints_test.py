@@ -121,7 +121,7 @@ class Endpoints(unittest.TestCase):
                 self.assertEqual((peer["path"], peer["lost_frames"]), (link, 0))
                 way = peer["rails"][0]
                 self.assertEqual((way["interface"], way["to"], way["up"]), (rail, other.address, True))
-                self.assertIn("no shared memory: no process on this node listens at this name", peer["why"])
+                self.assertIn("no shared memory: no process on this node offers it at this address", peer["why"])
                 self.assertGreater(peer["sent_frames"], 0)
                 self.assertEqual(peer["sent_frames"], seen["counters"]["frames_sent"])
                 self.assertLess(0, way["rtt_ns"])

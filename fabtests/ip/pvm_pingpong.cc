@@ -14,7 +14,7 @@
 namespace {
 
 constexpr int tag = 7;
-constexpr std::array sizes{1, 1024, 4096, 16384, 65536, 262144, 1048576};
+constexpr std::array sizes{8, 64, 1024, 4096, 16384, 65536, 262144, 1048576};
 constexpr int repetitions_most = 100, repetitions_least = 5, bytes_of_size = 2 << 20;
 
 void send_bytes(int task, std::vector<char>& bytes) {

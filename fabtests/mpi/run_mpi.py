@@ -43,6 +43,7 @@ def parser():
     options.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="in the ranks' environment")
     options.add_argument("--mca", action="append", default=[], metavar="NAME=VALUE", help="parameter of Open MPI")
     options.add_argument("--coll", action="store_true", help="with libcluster-coll in front of the library's collectives")
+    options.add_argument("--no-warning", action="store_true", help="the provider must warn of nothing: the nodes are healthy")
     options.add_argument("--expect", default="", help="regular expression that the output must contain")
     options.add_argument("--directory", default="", help="working directory of the job")
     options.add_argument("--seconds", type=int, default=220, help="end the job after so long (default: %(default)s)")
@@ -181,6 +182,8 @@ def judge(options, status, output, sums):
         wrong += left_to_mpi(options, output)
         wrong += [f"a warning about a provider that libcluster-coll does not use: {line}"
                   for line in re.findall(r"libfabric:.*(?:ofi_\w+:|fi_getinfo).*<warn>.*", output) if names_no_provider(options)]
+    if options.no_warning and not wrong:
+        wrong += [f"a warning that asks for nothing: {line}" for line in re.findall(r"libfabric:.*:cluster:.*<warn>.*", output)]
     for line in wrong:
         print(f"FAIL: {line}")
     return 1 if wrong else 0

@@ -3,6 +3,7 @@
 package, each file belongs to one component."""
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -61,6 +62,35 @@ class InstalledTree(unittest.TestCase):
                      "--measures", "latency", cwd=self.prefix)
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
         self.assertIn(f"revision {OPTIONS.version}", result.stdout)
+
+    def test_each_command_names_the_packages_that_it_lacks(self):
+        """An installed tree has no util/setup to install them."""
+        modules = os.path.dirname(os.path.realpath(os.path.join(self.prefix, "bin", "vcluster")))
+        asked = set()
+        for folder, _, names in os.walk(modules):
+            for name in names:
+                if name.endswith(".py"):
+                    with open(os.path.join(folder, name), encoding="utf-8") as file:
+                        asked |= set(re.findall(r'(?:packages\(|purpose=)"(\w+)"', file.read()))
+        self.assertLess({"agent", "page", "slurm", "gridengine"}, asked)
+        ask = "import sys; from cluster_lib import build\nfor name in sys.argv[1:]:\n try: build.packages(name)\n" \
+              " except build.BuildError as error: print(error)"
+        result = run(sys.executable, "-B", "-c", ask, *sorted(asked), env={**os.environ, "PYTHONPATH": modules})
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual([line for line in result.stdout.splitlines() if not line.startswith("packages are missing: apt install ")], [])
+        self.assertEqual(len(result.stdout.splitlines()), len(asked))
+
+    def test_units_start_what_is_installed(self):
+        """Wherever that is, and packages are put together below another root."""
+        for command in ("clusterd", "cluster-page"):
+            with open(self.find(f"{command}.service"), encoding="utf-8") as file:
+                started = [line.split()[0] for line in file if line.startswith("ExecStart=")]
+            self.assertEqual(started, [f"ExecStart={self.prefix}/sbin/{command}"])
+        with tempfile.TemporaryDirectory(prefix="install-root-") as root:
+            result = run(OPTIONS.cmake, "--install", OPTIONS.build, "--prefix", "/opt/a b", env={**os.environ, "DESTDIR": root})
+            self.assertEqual(result.returncode, 0, result.stderr)
+            with open(os.path.join(root, "opt", "a b", "lib", "systemd", "system", "clusterd.socket"), encoding="utf-8") as file:
+                self.assertIn("ListenStream=@clusterd-1\n", file.read())
 
     def test_what_is_missing_is_named(self):
         os.rename(self.find("bare_perf"), os.path.join(self.prefix, "hidden"))

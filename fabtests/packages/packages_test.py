@@ -74,6 +74,8 @@ class Packages(unittest.TestCase):
         for path in ("/usr/bin/vcluster", "/etc/pam.d/cluster-page", "/usr/include/rdma/fi_ext_cluster.h", "/usr/share/man/man7/fi_cluster.7.gz",
                      "/usr/share/man/man7/fi_cluster_messages.7.gz"):
             self.assertIn(path, listed)
+        self.assertIn("/lib/systemd/system/clusterd.socket", listed)
+        self.assertIn("_dh_action=restart", SYSTEM.run("cat /var/lib/dpkg/info/libfabric-cluster-utils.postinst"), "of services, by an upgrade")
 
     def test_2_a_node(self):
         said = SYSTEM.run("vcluster up -n 1\nvcluster exec node1 fi_info -p cluster\nvcluster exec node1 cluster-info --host\n"

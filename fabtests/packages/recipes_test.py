@@ -71,6 +71,30 @@ class Recipes(unittest.TestCase):
                     here = re.sub(r"^lib/(?!systemd)", library + "/", path)
                     self.assertTrue(glob.glob(os.path.join(prefix, here)), f"{recipe.name}: {path}")
 
+    def test_documents_say_the_same_of_the_version(self):
+        version = recipes.project_version()
+        changes = recipes.text("CHANGELOG.md")
+        self.assertEqual(re.findall(r"^## \[(\d[\d.]*)\]", changes, re.MULTILINE)[0], version)
+        self.assertEqual(re.findall(r"^\| ([\d.]+) \| \d+ \|", recipes.text("prov", "cluster", "docs", "packaging.md"), re.MULTILINE)[-1], version)
+        self.assertEqual(re.search(r"^%changelog\n\* .* - ([\d.]+)-\d+$", recipes.text("packaging", f"{recipes.NAME}.spec"), re.MULTILINE).group(1), version)
+        self.assertIn(f"| {version.rpartition('.')[0]} (newest ", recipes.text("SECURITY.md"))
+        if shutil.which("git") and f"v{version}" in subprocess.run(["git", "-C", recipes.TOP, "tag"], capture_output=True, text=True, check=False).stdout.split():
+            for name in ("CHANGELOG.md", "SECURITY.md", os.path.join("prov", "cluster", "docs", "packaging.md")):
+                self.assertNotRegex(recipes.text(name), r"(?i)no version has been\s+released|nothing is released", f"{name}: it is")
+
+    def test_nothing_leads_nowhere(self):
+        """Only the forms of Debian and RPM demand an address of mail, and theirs is one of a domain that is reserved."""
+        for folder in ("packaging", "debian", "docs", "man", "util", "examples"):
+            for path in glob.glob(os.path.join(recipes.TOP, folder, "**", "*"), recursive=True):
+                if not os.path.isfile(path) or os.sep + "static" + os.sep in path:
+                    continue
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    text = file.read().replace("<authors@cluster.example>", "")
+                found = re.search(r"(?i)https?://[\w.]*\bexample\b.*|@[\w.]+\.example\b|\bFIXME\b|\bTODO\b|your name", text)
+                self.assertIsNone(found, path)
+        for name in ("SECURITY.md", "CODE_OF_CONDUCT.md"):
+            self.assertNotIn("debian/control", recipes.text(name), "nobody reads what is sent there")
+
     def test_other_projects_are_told_our_number(self):
         magic = re.search(r"kMagic = (0x[0-9A-F]+);", recipes.text("prov", "cluster", "src", "wire", "frame.h")).group(1)
         asked = recipes.text("docs", "upstream.md")

@@ -1,6 +1,6 @@
-"""Jobs of the page through Slurm or Grid Engine, on three virtual nodes: MPI over the provider, a script, a machine, cancel, drain.
+"""Jobs of the page through Slurm, slurmrestd or Grid Engine, on three virtual nodes: MPI over the provider, a script, a machine, cancel, drain.
 
-    batch_test.py --queue slurm|gridengine --provider DIRECTORY --program FILE
+    batch_test.py --queue slurm|slurm-rest|gridengine --provider DIRECTORY --program FILE
 """
 import argparse
 import html
@@ -84,7 +84,7 @@ class Batch(unittest.TestCase):
         self.until(lambda: not self.is_drained("node3"), "the queue takes it back")
 
     def is_drained(self, node):
-        if OPTIONS.queue == "slurm":
+        if OPTIONS.queue != "gridengine":
             return "drain" in self.nodes.cluster.run(1, "sinfo", "--noheader", f"--nodes={node}", "--format=%T")
         said = self.nodes.cluster.run(1, "qstat", "-f", "-q", f"all.q@{node}")
         line = next(line.split() for line in said.splitlines() if line.startswith(f"all.q@{node}"))
@@ -106,11 +106,12 @@ class Batch(unittest.TestCase):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--queue", choices=("slurm", "gridengine"), required=True)
+    parser.add_argument("--queue", choices=("slurm", "slurm-rest", "gridengine"), required=True)
     parser.add_argument("--provider", required=True)
     parser.add_argument("--program", required=True)
     _, rest = parser.parse_known_args(namespace=OPTIONS)
-    nodes_with_page.require(*{"slurm": ("slurmctld", "slurmd", "munged"), "gridengine": ("sge_qmaster", "sge_execd", "qsub")}[OPTIONS.queue])
+    nodes_with_page.require(*{"slurm": ("slurmctld", "slurmd", "munged"), "slurm-rest": ("slurmctld", "slurmd", "munged", "slurmrestd"),
+                              "gridengine": ("sge_qmaster", "sge_execd", "qsub")}[OPTIONS.queue])
     unittest.main(argv=[sys.argv[0], *rest])
 
 

@@ -1,10 +1,17 @@
-"""How the page reads the answers of Slurm and of Grid Engine: it finds the owner of each job, whatever the job's name. Fake programs
-replace Slurm's, and texts of the real programs stand for Grid Engine's.
+"""How the page reads the answers of Slurm, slurmrestd and Grid Engine: it finds the owner of each job, whatever the job's name. Fake
+programs replace Slurm's, and texts of the real programs stand for those of the others.
 """
+import base64
+import hashlib
+import hmac
+import http.server
 import json
 import os
+import socketserver
 import sys
 import tempfile
+import threading
+import types
 import unittest
 from unittest import mock
 
@@ -14,7 +21,7 @@ if not doubles.with_packages():
     print("skipped: Starlette, uvicorn or Jinja2 is missing")
     sys.exit(77)
 
-from cluster_page_lib.jobs import gridengine, slurm  # noqa: E402
+from cluster_page_lib.jobs import gridengine, slurm, slurm_rest  # noqa: E402
 
 # Prints as squeue does: the fields of the format, of the environment or an option, and names as they are.
 SQUEUE = """#!{python} -B
@@ -82,6 +89,75 @@ class SlurmQueue(unittest.IsolatedAsyncioTestCase):
         await self.queue.cancel(await self.queue.job("42"), "ole")
         with open(self.path("cancelled"), encoding="utf-8") as file:
             self.assertEqual(file.read(), "--user=alice 42\n")
+
+
+# Of what slurmrestd says of a job, the fields that are read.
+JOB = {"job_id": 77, "user_name": "mallory", "job_state": "FAILED", "node_count": 2, "tasks": 4, "name": "a\n\x1b42", "submit_time": 10,
+       "start_time": 11, "end_time": 12, "exit_code": 768, "state_reason": "NonZeroExitCode",
+       "job_resources": {"nodes": "node[1-2]", "allocated_nodes": [{"nodename": "node1"}, {"nodename": "node2"}]}}
+
+
+class SlurmRest(unittest.IsolatedAsyncioTestCase):
+    """A server of one answer stands for slurmrestd; page.slurm-rest has the real one."""
+
+    def setUp(self):
+        place = tempfile.TemporaryDirectory()
+        self.addCleanup(place.cleanup)
+        path, key = os.path.join(place.name, "socket"), os.path.join(place.name, "key")
+        with open(key, "wb") as file:
+            file.write(b"k" * 32)
+        self.answer, self.asked = (200, {}), []
+        test = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                test.asked.append((self.command, self.path, dict(self.headers)))
+                status, content = test.answer
+                text = content if isinstance(content, bytes) else json.dumps(content).encode()
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text)
+
+            do_DELETE = do_GET
+            log_message = address_string = lambda *_: ""
+
+        server = socketserver.UnixStreamServer(path, Handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.settings = types.SimpleNamespace(slurmrestd=path, slurm_jwt_key=key)
+        self.queue = slurm_rest.SlurmRestQueue(self.settings)
+
+    async def test_jobs_with_their_owners_and_nodes(self):
+        waits = {**JOB, "job_id": 9, "job_state": "PENDING", "name": "b", "job_resources": {}, "end_time": 99, "start_time": 0}
+        self.answer = 200, {"errors": [], "jobs": [waits, JOB]}
+        failed, queued = await self.queue.jobs()
+        self.assertEqual((failed.number, failed.user, failed.name, failed.state, failed.nodes, failed.status, failed.ended),
+                         ("77", "mallory", "a??42", "failed", ["node1", "node2"], 3, 12))
+        self.assertEqual((queued.number, queued.state, queued.nodes, queued.status, queued.started, queued.ended), ("9", "queued", [], None, 0, 0))
+
+    async def test_a_job_is_cancelled_as_its_user(self):
+        await self.queue.cancel(slurm_rest.job_of(JOB), "ole")
+        method, path, head = self.asked[0]
+        self.assertEqual((method, path, head["X-SLURM-USER-NAME"]), ("DELETE", "/slurm/v0.0.38/job/77", "mallory"))
+        signed, _, signature = head["X-SLURM-USER-TOKEN"].rpartition(".")
+        self.assertEqual(base64.urlsafe_b64decode(signature + "="), hmac.new(b"k" * 32, signed.encode(), hashlib.sha256).digest())
+        said = json.loads(base64.urlsafe_b64decode(signed.partition(".")[2] + "=="))
+        self.assertEqual((said["sun"], said["exp"] - said["iat"]), ("mallory", 60))
+
+    async def test_why_it_does_not_work(self):
+        for answer, reason in (((500, {"errors": [{"description": "Unable to find\x1b JobId=1", "error": "no"}]}), r"Unable to find\? JobId=1"),
+                               ((401, b"Authentication failure"), "Authentication failure"), ((200, b"[]"), r"\[\]"), ((503, {}), "503")):
+            self.answer = answer
+            with self.assertRaisesRegex(slurm.AgentError, reason):
+                await self.queue.jobs()
+        self.settings.slurmrestd += "-not"
+        with self.assertRaisesRegex(slurm.AgentError, "does not answer at .*socket-not: .*No such file"):
+            await self.queue.jobs()
+        self.settings.slurm_jwt_key = "/nowhere/key"
+        with self.assertRaisesRegex(slurm.AgentError, "/nowhere/key: No such file.*jwt_key"):
+            slurm_rest.SlurmRestQueue(self.settings)
 
 
 # As qstat -g t -xml says it: of a job on two nodes, and of one that waits.

@@ -7,7 +7,7 @@ import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from cluster_perf_lib import (choices, errors, limits, markdown, overview, plan, report, schedule, table, transports,  # noqa: E402
+from cluster_perf_lib import (choices, errors, limits, markdown, overview, paper_figures, plan, report, schedule, table, transports,  # noqa: E402
                               ucx, verdict)
 from cluster_perf_lib.rows import rows  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
@@ -391,6 +391,20 @@ class Plans(unittest.TestCase):
     def test_ways_are_compared_in_the_phase_that_most_runs_met(self):
         met = [sample(1, "us", [80, 85]), sample(2, "us", [75, 80]), sample(9, "us", [28, 28]), sample(9, "us", [80, 180])]
         self.assertEqual([entry["value"] for entry in choices.in_phase(met)], [1, 2])
+
+
+class Papers(unittest.TestCase):
+    def test_every_column_of_the_page_is_measured(self):
+        places = [types.SimpleNamespace(name=name) for name in (transports.INSIDE, transports.BETWEEN)]
+        turns = [(place.name, kind.level, kind.name, group.wait) for place, kind, group in
+                 schedule.make_turns(plan.papers(), places, transports.names(), []) if paper_figures.is_asked(place.name, kind, group.wait)]
+        for column in paper_figures.COLUMNS:
+            self.assertIn((column.place, column.level, column.transport, column.wait), turns)
+        self.assertFalse([turn for turn in turns if "ucx" in turn or "shm" in turn], "nobody asks for these")
+
+    def test_half_of_the_highest_bandwidth(self):
+        for medians, half in (((1, 5, 9, 10, 10), 2), ((1, 6, 4, 10, 1), 8), ((10, 1, 1, 1, 1), 1), ((5, 5, 5, 5, 10), 1)):
+            self.assertEqual(paper_figures.half_size([(1 << at, median) for at, median in enumerate(medians)]), half, medians)
 
 
 if __name__ == "__main__":

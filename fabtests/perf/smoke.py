@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs `cluster-perf --smoke`, and a little of `--choices`, and checks that the reports are complete and plausible,
-whatever the figures.
+"""Runs `cluster-perf --smoke`, a little of `--choices`, and in short all that only `--papers` measures. Checks that the reports are
+complete and plausible, whatever the figures.
 
 usage: smoke.py BUILD
 """
@@ -12,7 +12,7 @@ import tempfile
 
 _UTIL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util")
 sys.path.insert(0, _UTIL)
-from cluster_perf_lib import choices, plan, report, transports  # noqa: E402
+from cluster_perf_lib import choices, paper_figures, paper_measures, paper_programs, plan, report, runs, transports  # noqa: E402
 from vcluster_lib import temporary  # noqa: E402
 
 SECONDS_MAX = 250
@@ -69,6 +69,23 @@ def faults_of_choices(build, path):
     return found
 
 
+def faults_of_papers(build):
+    """Each measure must yield figures, from which its tables can be made; what is not installed is no fault."""
+    measured = paper_measures.Measures(runs.Runner(os.path.realpath(build), 1, 60), paper_measures.SMOKE, print).all()
+    found = []
+    for name, of in measured.items():
+        found += [] if of["rows"] or of["not_here"] else [f"papers: nothing about {name}: {of['reason']}"]
+    figures = paper_figures.Figures({"results": [], "papers": measured})
+    for name, make in {**paper_programs.TABLES, "PVM": lambda of: [paper_programs.pvm_line(of)]}.items():
+        try:
+            make(figures)
+        except paper_figures.NotMeasured:
+            pass  # said above
+        except (KeyError, ValueError, StopIteration, ZeroDivisionError) as fault:
+            found.append(f"papers: no table of {name}: {fault!r}")
+    return found
+
+
 def main(arguments):
     if len(arguments) != 2:
         print(__doc__, file=sys.stderr)
@@ -89,6 +106,7 @@ def main(arguments):
             if "| latency 8 B |" not in file.read():
                 found.append("the table in Markdown lacks its first row")
         if not reason:
+            found += faults_of_papers(arguments[1])
             found += faults_of_choices(arguments[1], os.path.join(directory, "choices.json"))
         refused = run("--smoke", "--build", directory)
         if refused.returncode != 1 or "build first" not in refused.stderr:

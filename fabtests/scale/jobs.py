@@ -2,7 +2,7 @@
 """What the size of a job costs: jobs of many nodes and ranks over `cluster` and over the library's own TCP, in turns.
 
     jobs.py --provider DIRECTORY --program mpi_scale [--library openmpi4] [--cache DIRECTORY] [--forms 24x1,64x1]
-            [--ways cluster,tcp] [--turns 2] [--rounds 5] [--most COLUMN=NUMBER]
+            [--ways cluster,tcp] [--turns 2] [--rounds 5] [--few] [--most COLUMN=NUMBER]
 
 A form is NODES x RANKS of a node. A job that fails or does not end is said and the others still run; exit status 1 then. The
 limits are those of the system: 1,024 descriptors a process, 1,024 entries in the kernel's table of hardware addresses. Start-up
@@ -36,6 +36,7 @@ def arguments():
     made.add_argument("--ways", default="cluster,tcp", help="(default: %(default)s)")
     made.add_argument("--turns", type=int, default=2, help="of each job (default: %(default)s)")
     made.add_argument("--rounds", type=int, default=5, help="of an all-to-all; of the others more (default: %(default)s)")
+    made.add_argument("--few", action="store_true", help="no all-to-all: no rank meets all others")
     made.add_argument("--seconds", type=int, default=400, help="end a job after so long (default: %(default)s)")
     made.add_argument("--most", action="append", default=[], metavar="COLUMN=NUMBER", help="fail if this figure over cluster is larger")
     return made.parse_args()
@@ -56,7 +57,7 @@ def run(options, library, way, form, cluster):
              options.provider, "--seconds", str(options.seconds)]
     if options.cache:
         words += ["--cache", options.cache]
-    job = run_mpi.parser().parse_args([*words, "--", options.program, str(options.rounds)])
+    job = run_mpi.parser().parse_args([*words, "--", options.program, str(options.rounds), *(["few"] if options.few else [])])
     began = time.time()
     status, output, sums = run_mpi.launch(job, cluster)
     if status != 0 or "PASS mpi_scale" not in output:

@@ -24,9 +24,12 @@ DEFAULT_IN_WORDS = "what is installed" if installed else "build/release, built w
 VERSION = installed.VERSION if installed else None  # in the source tree the revision is more precise; see also version()
 
 # Debian's package names for each purpose of util/setup that an installed command can have.
-_PACKAGES = {"agent": "python3-starlette python3-uvicorn python3-jinja2 python3-prometheus-client python3-psutil python3-pampy",
+_PACKAGES = {"agent": "python3-psutil python3-prometheus-client",
              "slurm": "slurmctld slurmd slurm-client munge",
-             "page": "python3-starlette python3-uvicorn python3-jinja2 python3-pampy openssl",
+             "slurmrest": "slurmctld slurmd slurm-client munge slurmrestd slurm-wlm-jwt-plugin",
+             "page": "python3-psutil python3-prometheus-client python3-starlette python3-uvicorn python3-jinja2 python3-pampy "
+                     "python3-websockets openssl",
+             "gridengine": "gridengine-master gridengine-exec gridengine-client",
              "nodes": "iproute2 util-linux", "faults": "clang", "demo": "openmpi-bin", "perf": "python3-matplotlib ucx-utils"}
 
 # Where each target lies in a build tree.
@@ -34,7 +37,9 @@ _PATHS = {
     "cluster-fi": "prov/cluster/libcluster-fi.so", "cluster-info": "util/info/cluster-info",
     "cluster-dissect": "util/dissect/cluster-dissect", "cluster-ip": "util/ip/cluster-ip",
     "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
-    "mpi_check": "fabtests/mpi/mpi_check"}
+    "mpi_check": "fabtests/mpi/mpi_check", "mpi_scale": "fabtests/mpi/mpi_scale", "gauss_mpi": "fabtests/mpi/gauss_mpi",
+    "matmul": "fabtests/mpi/matmul", "gauss_perf": "fabtests/perf/gauss_perf",
+    "example_pingpong": "fabtests/examples/pingpong", "budget_frames": "prov/cluster/test/budget/budget_frames"}
 
 
 class BuildError(Exception):
@@ -48,7 +53,7 @@ def _progress(text):
 def packages(purpose):
     """Installs the packages of `util/setup --for PURPOSE` that are missing; BuildError with its reason when it cannot."""
     if installed:
-        raise BuildError(f"a program is missing that one of these packages has: {_PACKAGES[purpose]}")
+        raise BuildError(f"packages are missing: apt install {_PACKAGES[purpose]} (their names in Debian)")
     result = subprocess.run([os.path.join(TOP, "util", "setup"), "--for", purpose], stdout=sys.stderr, stderr=subprocess.PIPE,
                             text=True, check=False)
     if result.returncode != 0:

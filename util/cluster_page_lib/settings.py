@@ -28,8 +28,12 @@ def _parser():
         help="directory for the certificate and the jobs (default: %(default)s)")
     add("--certificate", metavar="FILE", help="certificate and chain, PEM (default: one made at the first start)")
     add("--certificate-key", metavar="FILE", help="its private key")
-    add("--jobs", choices=("auto", "slurm", "gridengine", "mpirun", "none"), default="auto",
+    add("--jobs", choices=("auto", "slurm", "slurmrest", "gridengine", "mpirun", "none"), default="auto",
         help="what runs jobs (default: Slurm where sinfo answers, Grid Engine where qhost does, otherwise mpirun)")
+    add("--slurmrestd", metavar="SOCKET", default="/run/slurmrestd.socket",
+        help="with --jobs slurmrest: the Unix socket of slurmrestd (default: %(default)s)")
+    add("--slurm-jwt-key", metavar="FILE", default="/var/spool/slurmctld/jwt_hs256.key",
+        help="and the key with which slurmctld checks tokens (default: %(default)s)")
     add("--provider", metavar="DIRECTORY", default="", help=argparse.SUPPRESS)
     agent_settings.add_roles(add)
     return parser

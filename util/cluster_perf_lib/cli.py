@@ -7,7 +7,7 @@ import sys
 
 from cluster_lib import build, system_errors
 
-from . import choices, machine, markdown, papers, placement, plan, report, runs, samples, schedule, table, transports
+from . import choices, machine, markdown, paper_figures, paper_measures, papers, placement, plan, report, runs, samples, schedule, table, transports
 from .errors import PerfError
 
 _SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, present wherever libfabric is
@@ -25,7 +25,8 @@ examples:
   cluster-perf --quick --keys --peers cluster,tcp what a key costs: authenticated, encrypted
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
   cluster-perf --choices send,look                why frames go between nodes as they do
-  cluster-perf --from all.json --papers page.md   tables in the form of five papers, nothing is measured
+  cluster-perf --papers docs/papers.md            tables in the form of five papers: a quarter of an hour
+  cluster-perf --papers page.md --quick           the same in less than ten minutes
   cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
 
 Run it on a machine that does nothing else, as root (virtual nodes need it). Debian packages of peers:
@@ -70,12 +71,13 @@ def _parser():
     parser.add_argument("--markdown", metavar="FILE",
                         help="write a table in Markdown that names revision, machine, kernel and date")
     parser.add_argument("--papers", metavar="FILE",
-                        help="write a page in Markdown with tables in the form of the papers that the provider stands on; needs a full run")
+                        help="measure what the papers that the provider stands on measured, and write a page in Markdown with tables in their form; "
+                             "it keeps the newest run on either class of machine, in FILE with the ending .json; with --quick less of it")
     parser.add_argument("--plots", metavar="DIRECTORY", help="results to keep: pictures (SVG and PNG; needs python3-matplotlib), the table, and the "
                              "figures without the single samples")
     parser.add_argument("--peers", type=_words, metavar="LIST",
-                        help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe, and "
-                             "rxd with --readme)")
+                        help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe, "
+                             "tcp/cluster-ip, and rxd with --readme)")
     parser.add_argument("--measures", type=_words, metavar="LIST", help="only these measures, such as latency,put")
     parser.add_argument("--places", type=_words, metavar="LIST", default=list(_PLACES),
                         help="inside, between (default: both)")
@@ -124,8 +126,9 @@ def _check(options):
     for name in ("agents", "keys"):
         if getattr(options, name) and options.choices is not None:
             raise PerfError(f"--{name} measures the provider, --choices does not: leave out one of them")
-    if options.papers and (options.choices is not None or _mode(options) != "full" or options.peers or options.measures):
-        raise PerfError("--papers needs a full run: leave out what makes it shorter")
+    if options.papers and (_mode(options) not in ("papers", "papers-quick") or options.peers or options.measures or options.places != list(_PLACES)
+                           or options.agents or options.keys or options.libfabric or (options.mtu, options.rails, options.rate) != (1500, 1, "")):
+        raise PerfError("--papers measures what the papers did: of what chooses measures or the network, only --quick goes with it")
     if options.choices is not None and options.markdown:
         raise PerfError("--choices prints Markdown as it is: leave out --markdown")
     for place in options.places:
@@ -148,7 +151,8 @@ def _check(options):
 
 
 def _plan(options):
-    chosen = {"smoke": plan.smoke, "quick": plan.quick, "readme": plan.readme}.get(_mode(options), plan.full)()
+    chosen = {"smoke": plan.smoke, "quick": plan.quick, "readme": plan.readme, "papers": plan.papers,
+              "papers-quick": plan.papers_quick}.get(_mode(options), plan.full)()
     chosen.repetitions = options.repetitions or chosen.repetitions
     chosen.milliseconds = options.milliseconds or chosen.milliseconds
     return plan.with_only(chosen, options.measures) if options.measures else chosen
@@ -160,7 +164,8 @@ def _warn_if_busy(about):
 
 
 def _measure(options):
-    build.ensure("cluster-perf", ["cluster-fi", "fabric_perf", "bare_perf"], options.build, "perf", with_mpi=["mpi_perf"])
+    of_papers, with_mpi = paper_measures.targets() if options.papers and not build.installed else ([], [])
+    build.ensure("cluster-perf", ["cluster-fi", "fabric_perf", "bare_perf", *of_papers], options.build, "perf", with_mpi=["mpi_perf", *with_mpi])
     runner = runs.Runner(os.path.realpath(options.build), 0, options.limit)
     chosen = _plan(options)
     runner.milliseconds = chosen.milliseconds
@@ -178,12 +183,19 @@ def _measure(options):
     settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
                 "rails": options.rails, "agents": options.agents, "keys": options.keys, "rate": options.rate, "crowd": options.crowd, "repetitions": chosen.repetitions,
                 "milliseconds": chosen.milliseconds}
-    return report.make(about, settings, collected)
+    made = report.make(about, settings, collected)
+    if options.papers:
+        form = paper_measures.QUICK if options.quick else paper_measures.FULL
+        made["papers"] = paper_measures.Measures(runner, form, _say).all()
+    return made
 
 
 def _turns(options, chosen, where):
     if options.choices is not None:
         return choices.turns(choices.chosen(options.choices), where[0])
+    if options.papers:
+        return [turn for turn in schedule.make_turns(chosen, where, transports.names(), [])
+                if paper_figures.is_asked(turn[0].name, turn[1], turn[2].wait)]
     asked = options.peers or {"smoke": _SMOKE_TRANSPORTS, "readme": _README_TRANSPORTS}.get(_mode(options))
     turns = schedule.make_turns(chosen, where, asked, options.libfabric)
     if options.keys:
@@ -194,7 +206,8 @@ def _turns(options, chosen, where):
 def _mode(options):
     if options.choices is not None:
         return "choices"
-    return next((mode for mode in ("smoke", "quick", "readme") if getattr(options, mode)), "full")
+    mode = next((mode for mode in ("smoke", "quick", "readme") if getattr(options, mode)), "full")
+    return {"full": "papers", "quick": "papers-quick"}.get(mode, mode) if options.papers else mode
 
 
 def _read(path):
@@ -246,13 +259,11 @@ def _write_markdown(figures, path):
         file.write(markdown.render(figures) + "\n")
 
 
-def _write_papers(figures, path):
+def _write_papers(figures, page):
     try:
-        page = papers.render(figures)
+        papers.write(page, papers.with_run(papers.read(page), figures))
     except ValueError as error:
         raise PerfError(f"--papers: {error}") from error
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(page + "\n")
 
 
 def _show(options):

@@ -7,3 +7,7 @@ class PerfError(Exception):
 
 class Skipped(Exception):
     """One transport cannot be measured here; the text says why."""
+
+
+class NotHere(Skipped):
+    """Something that it needs is not installed or not permitted here."""

@@ -1,137 +1,105 @@
-"""The page about the papers that the provider stands on: their tables and figures, and ours in the same form, from the figures of one run.
+"""The page about the papers that the provider stands on: their tables and figures, and ours in the same form.
 
-What a paper says itself is here only with its source; what is not at hand is named so."""
+It keeps the newest run on each class of machine, in a file of figures beside it. What a paper says itself is here only with its
+source; what is not at hand is named so."""
+import json
+import os
 import textwrap
 from dataclasses import dataclass
 
-from . import limits
-from .machine import class_of, in_words
+from . import paper_programs
+from .machine import CLASS_FAR, CLASS_NEAR, SHARED_CACHE_NS, class_of, in_words
+from .paper_figures import (ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI, Figures, NotMeasured, cell,
+                            half_size, kept, summary, summary_with_share, table)
 from .rows import size_text, value_text
 from .samples import times_as_good
-from .transports import BETWEEN, INSIDE
 
 _SMALL, _LARGE = 64, 1 << 20
-_SIZES = (8, _SMALL, 1 << 10, 4 << 10, 16 << 10, 64 << 10, _LARGE)
 _WIDTH = 110
-_NOT_AT_HAND = "The figures of the paper itself are not at hand."
+_BUSY, _VERY_BUSY = 0.5, 4  # load
+_NOT_AT_HAND = "figures of the paper itself are not at hand."
+_CLASSES = {"near": CLASS_NEAR, "far": CLASS_FAR}
 
 
-@dataclass(frozen=True)
-class Column:
-    head: str
-    place: str
-    level: str
-    transport: str
-    wait: str = "spin"
+def _pvm_columns(figures):
+    try:
+        return {"PVM, cluster-ip": figures.pvm("over"), "PVM, tcp": figures.pvm("plain")}
+    except NotMeasured:
+        return {}
 
 
-class Figures:
-    """The results of a run by what they are of."""
+def _by_size(figures, columns, measure, pvm):
+    """`pvm` has the microseconds of a ping-pong by size; its bandwidth is that of one way."""
+    def of_pvm(times, size):
+        return value_text(times[size], "us") if measure == "latency" else value_text(size / times[size] * 1e6, "B/s")
 
-    def __init__(self, report):
-        self.all = report["results"]
-        self._found = {(result["place"], result["level"], result["transport"], result["wait"], result["measure"], result["bytes"]): result
-                       for result in self.all}
-
-    def get(self, column, measure, size):
-        return self._found.get((column.place, column.level, column.transport, column.wait, measure, size))
-
-    def series(self, column, measure):
-        """By size."""
-        mine = [result for key, result in self._found.items() if key[:5] == (column.place, column.level, column.transport, column.wait, measure)]
-        return sorted(mine, key=lambda result: result["bytes"])
-
-    def half_size(self, column):
-        """The smallest size with at least half of the highest bandwidth, and all sizes above it, too."""
-        series = self.series(column, "bandwidth")
-        most = max(result["median"] for result in series)
-        for at, result in enumerate(series):
-            if all(later["median"] >= most / 2 for later in series[at:] if later["bytes"] <= 4 << 20):
-                return result["bytes"]
-        raise ValueError("the highest is more than half")
-
-
-def _cell(result):
-    return "-" if result is None else value_text(result["median"], result["unit"])
-
-
-def _table(head, rows):
-    return ["", "| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1), *("| " + " | ".join(row) + " |" for row in rows)]
-
-
-def _by_size(figures, columns, measure, title):
-    return _table([title, *(column.head for column in columns)],
-                  [[size_text(size), *(_cell(figures.get(column, measure, size)) for column in columns)] for size in _SIZES
-                   if measure == "latency" or size >= _SMALL])
-
-
-def _summary(figures, columns):
-    """A line for each: shortest time, highest bandwidth, and from which size half of that."""
-    rows = []
-    for column in columns:
-        best = max(figures.series(column, "bandwidth"), key=lambda result: result["median"])
-        rows.append([column.head, _cell(figures.get(column, "latency", 8)), f"{_cell(best)} at {size_text(best['bytes'])}",
-                     size_text(figures.half_size(column))])
-    return _table(["", "8 B", "highest bandwidth", "half of it from"], rows)
-
-
-_OURS = Column("cluster, raw frames", BETWEEN, "fabric", "cluster/packet")
-_OURS_MPI = Column("MPI, raw frames", BETWEEN, "mpi", "mpi:cluster/packet")
-_UDP = Column("cluster, UDP", BETWEEN, "fabric", "cluster/udp")
-_UDP_MPI = Column("MPI, UDP", BETWEEN, "mpi", "mpi:cluster/udp")
-_TCP = Column("tcp", BETWEEN, "fabric", "tcp")
-_TCP_MPI = Column("MPI, tcp", BETWEEN, "mpi", "mpi:tcp")
-_INSIDE = Column("cluster, inside a node", INSIDE, "fabric", "cluster")
-_INSIDE_MPI = Column("MPI, inside a node", INSIDE, "mpi", "mpi:cluster")
+    return table([{"latency": "time"}.get(measure, measure), *(column.head for column in columns), *pvm],
+                 [[size_text(size), *(cell(figures.get(column, measure, size)) for column in columns), *(of_pvm(times, size) for times in pvm.values())]
+                  for size in SIZES if measure == "latency" or size >= _SMALL])
 
 
 def _clic(figures):
-    columns = (_OURS, _OURS_MPI, _TCP, _TCP_MPI)
-    gain = times_as_good(figures.get(_OURS_MPI, "latency", _SMALL), figures.get(_TCP_MPI, "latency", _SMALL))
-    large = times_as_good(figures.get(_OURS_MPI, "bandwidth", _LARGE), figures.get(_TCP_MPI, "bandwidth", _LARGE))
-    return [*_by_size(figures, columns, "latency", "time"), *_by_size(figures, columns, "bandwidth", "bandwidth"), "",
-            f"CLIC goes around TCP/IP, and so do raw frames: MPI over them is {gain:.2f} times as good as over TCP for {size_text(_SMALL)}, and "
-            f"{large:.2f} times for streams of {size_text(_LARGE)}."]
+    columns, pvm = (OURS, OURS_MPI, TCP, TCP_MPI), _pvm_columns(figures)
+    gain = times_as_good(figures.get(OURS_MPI, "latency", _SMALL), figures.get(TCP_MPI, "latency", _SMALL))
+    large = times_as_good(figures.get(OURS_MPI, "bandwidth", _LARGE), figures.get(TCP_MPI, "bandwidth", _LARGE))
+    beside = ("PVM sends through TCP in any case, over the plain network or over cluster-ip." if pvm
+              else paper_programs.or_reason(lambda found: found.pvm("over"), figures, "PVM")[-1])
+    return [*_by_size(figures, columns, "latency", pvm),
+            f"CLIC goes around TCP/IP, and so do raw frames: MPI over them is {gain:.2f} times as good as over TCP for {size_text(_SMALL)}. {beside}",
+            *_by_size(figures, columns, "bandwidth", pvm),
+            f"Streams of {size_text(_LARGE)} with MPI are {large:.2f} times as good as over TCP.{' The figures of PVM are of its ping-pong.' if pvm else ''}",
+            *paper_programs.or_reason(paper_programs.stages, figures, "The stages of a frame"),
+            *paper_programs.or_reason(paper_programs.matrix, figures, "The matrix product")]
 
 
 def _bcl(figures):
-    share = figures.get(_INSIDE, "latency", 8)["median"] / figures.get(_OURS, "latency", 8)["median"]
-    return [*_summary(figures, (_INSIDE, _OURS)), "",
-            f"BCL-3 has a way of its own inside a node, and so has the provider: a message there takes {100 * share:.0f} % of the time of one "
-            "between nodes, because it needs no call of the kernel."]
+    share = figures.get(ON_NODE, "latency", 8)["median"] / figures.get(OURS, "latency", 8)["median"]
+    columns, more, above = [ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, TCP], [], "TCP/IP above the provider was not measured in this run"
+    if figures.series(OVER_IP, "bandwidth"):
+        columns.append(OVER_IP)
+        times = figures.get(OVER_IP, "latency", 8)["median"] / figures.get(TCP, "latency", 8)["median"]
+        above = (f"TCP/IP above the provider takes {times:.1f} times as long as on the bare network, since each packet passes through a daemon on "
+                 "either node")
+    try:
+        more, pvm = [paper_programs.pvm_line(figures)], "PVM comes on top of that"
+    except NotMeasured as reason:
+        pvm = f"PVM was not measured in this run ({reason})"
+    return [*summary(figures, columns, more),
+            f"BCL-3 has a way of its own inside a node, and so has the provider: a message there takes {100 * share:.0f} % of the time of one between "
+            f"nodes, because it needs no call of the kernel. {above}; {pvm}.",
+            *paper_programs.or_reason(paper_programs.jobs, figures, "70 nodes with 4 processes each")]
 
 
 def _bip(figures):
-    return [*_summary(figures, (_OURS, _OURS_MPI, _INSIDE, _INSIDE_MPI)), "",
-            f"The suite has the same layers: BIP between nodes, BIP-SMP inside them, MPI-BIP above. Between nodes, half of the highest bandwidth "
-            f"needs messages of {size_text(figures.half_size(_OURS))}: smaller ones share frames, but each has a cost of its own."]
+    return [*summary_with_share(figures, (OURS, OURS_MPI, ON_NODE, ON_NODE_MPI), _LARGE),
+            "The suite has the same layers: BIP between nodes, BIP-SMP inside them, MPI-BIP above. Between nodes, half of the highest bandwidth needs "
+            f"messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller ones share frames, but each has a cost of its own. The "
+            "maximum is a stream of the kernel between nodes, and one copy inside a node, which two processors that copy together can exceed."]
 
 
 def _mpc(figures):
-    asleep = Column("calls and interrupts (UDP, waiting asleep)", BETWEEN, "fabric", "cluster/udp", "block")
-    polling = Column("user level and polling (raw frames)", BETWEEN, "fabric", "cluster/packet")
-    rows = [[column.head, _cell(figures.get(column, "latency", 8)), _cell(figures.get(column, "bandwidth", _LARGE))] for column in (asleep, polling)]
-    rows += [[f"{column.head}, polling", _cell(figures.get(column, "latency", 8)), _cell(figures.get(column, "bandwidth", _LARGE))]
-             for column in (_UDP_MPI, _OURS_MPI)]
-    gain = times_as_good(figures.get(polling, "latency", 8), figures.get(asleep, "latency", 8))
-    return [*_table(["", "8 B", "1 MB"], rows), "",
-            f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts. Here polling over raw frames is {gain:.2f} times as fast as "
-            "UDP with a wait that sleeps. Most of the difference is the time in which the kernel wakes the sleeper; it sends in both cases."]
+    polling = "user level and polling (raw frames)"
+    heads = {UDP_ASLEEP: UDP_ASLEEP.head, OURS: polling, UDP_MPI: "MPI, UDP, polling", OURS_MPI: "MPI, raw frames, polling"}
+    rows = [[head, cell(figures.get(column, "latency", 8)), cell(figures.get(column, "bandwidth", _LARGE))] for column, head in heads.items()]
+    gain = times_as_good(figures.get(OURS, "latency", 8), figures.get(UDP_ASLEEP, "latency", 8))
+    return [*table(["", "8 B", "1 MB"], rows),
+            f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts. Here polling over raw frames is {gain:.2f} times as fast as UDP "
+            "with a wait that sleeps. Most of the difference is the time in which the kernel wakes the sleeper; it sends in both cases.",
+            *paper_programs.or_reason(paper_programs.gauss, figures, "The Gauss elimination"),
+            *paper_programs.or_reason(paper_programs.exchanges, figures, "Its exchanges"),
+            *paper_programs.or_reason(paper_programs.control, figures, "The size of control messages")]
 
 
 def _deck(figures):
-    columns = (_OURS, _UDP, _TCP, _OURS_MPI, _TCP_MPI)
     sizes = (64 << 10, _LARGE)
-
-    def share(column, size):
-        result = figures.get(column, "bandwidth", size)
-        found = limits.of(result, figures.all) if result else None
-        return f"{100 * times_as_good(result, found):.0f} %" if found else "-"
-
-    rows = [[column.head, _cell(figures.get(column, "latency", 64)), *(share(column, size) for size in sizes)] for column in columns]
-    return [*_table(["", "64 B", *(f"share of a bare stream, {size_text(size)}" for size in sizes)], rows), "",
-            "DECK states its bandwidth as a share of what the card can do. Here the maximum is a stream of the kernel without any protocol above, on "
-            "the same machine: the rest goes into headers, checksums and acknowledgements."]
+    rows = [[column.head, cell(figures.get(column, "latency", 64)), *(figures.share(column, size) for size in sizes)]
+            for column in (OURS, UDP, TCP, OURS_MPI, TCP_MPI)]
+    if all(share == "-" for share in rows[0][2:]):
+        raise ValueError("no bare stream")
+    return [*table(["", "64 B", *(f"share of a bare stream, {size_text(size)}" for size in sizes)], rows),
+            "DECK states its bandwidth as a share of what the card can do. Here the maximum is a stream of the kernel without any protocol above, on the "
+            "same machine: the rest goes into headers, checksums and acknowledgements.",
+            *paper_programs.or_reason(paper_programs.mailbox, figures, "Mailboxes")]
 
 
 @dataclass(frozen=True)
@@ -140,36 +108,100 @@ class Paper:
     title: str
     theirs: str
     ours: object  # a function of the figures, to lines of Markdown
-    missing: str = ""  # tables of the paper for which nothing is measured yet
+    lacking: str = ""  # what the provider itself does not have
 
 
 PAPERS = (
-    Paper("CLIC (Granada)", "Time and bandwidth by size, with and without MPI, beside TCP", _NOT_AT_HAND, _clic,
-          "the stages of a frame; PVM; the matrix product on 4 to 9 nodes"),
-    Paper("BCL-3 (DAWNING-3000)", "Time and bandwidth inside a node and between nodes", _NOT_AT_HAND, _bcl,
-          "TCP/IP and PVM above; 70 nodes with 4 processes each"),
+    Paper("CLIC (Granada)", "Time and bandwidth by size, with PVM and MPI and without, beside TCP; the stages of a frame; a matrix product",
+          f"The abstracts (CLUSTER 2001, IPDPS 2003) have no figures; the {_NOT_AT_HAND}", _clic),
+    Paper("BCL-3 (DAWNING-3000)", "Time and bandwidth inside a node and between nodes, and above: TCP/IP, PVM; the size of the machine",
+          f"The abstract (Journal of Computer Science and Technology 16, 2001) has no figures; the {_NOT_AT_HAND}", _bcl),
     Paper("BIP-SMP (Lyon)", "The lowest layer and MPI, inside a node and between nodes",
-          "The manual of BIP (1998) says, for Myrinet with LANai 4.1: less than 5 us, more than 125 MB/s. The figures of the paper about BIP-SMP are "
-          "not at hand.", _bip),
-    Paper("MPI-MPC over PCI-DDC (Paris 6)", "Calls and interrupts beside user level and polling",
+          "The manual of BIP (1998) says, for Myrinet with LANai 4.1: less than 5 us, more than 125 MB/s. The abstract of \"Modeling of a high speed "
+          "network to maximize throughput performance: the experience of BIP over Myrinet\" says that messages of 4 KB reach half of the highest "
+          f"bandwidth. The {_NOT_AT_HAND.replace('paper itself', 'paper about BIP-SMP')}", _bip),
+    Paper("MPI-MPC over PCI-DDC (Paris 6)", "Calls and interrupts beside user level and polling, also under a Gauss elimination",
           "The abstract (IPDPS 2001, hal-01571021) says: 5 to 40 us and 490 Mbit/s for the two lower layers, 26 us and 450 Mbit/s (56 MB/s) for MPI, "
-          "on links of 1 Gbit/s.", _mpc, "the Gauss elimination of CADNA by order; the size of control messages"),
-    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers", _NOT_AT_HAND, _deck, "the same over two joined clusters"))
+          "on links of 1 Gbit/s.", _mpc),
+    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers; mailboxes", f"The {_NOT_AT_HAND}", _deck,
+          "The same over two joined clusters (MultiCluster) needs a relay between networks, which the provider does not have yet."))
 
 
-def render(report):
-    """The page. Without all measures that a table needs, there is none: `ValueError`."""
-    figures = Figures(report)
+def class_name(figures):
+    nearest = figures["cache_line_ns"]["nearest"]
+    return "near" if 0 < nearest <= SHARED_CACHE_NS else "far"
+
+
+def file_of(page):
+    """The figures beside a page."""
+    return os.path.splitext(page)[0] + ".json"
+
+
+def read(page):
+    """Class of machine -> the figures of the newest run there; none before the first page."""
+    if not os.path.exists(file_of(page)):
+        return {}
+    with open(file_of(page), encoding="utf-8") as file:
+        return json.load(file)
+
+
+def with_run(known, report):
+    """The known runs, with this one in place of an older one on the same class of machine."""
+    newest = kept(report)
+    found = {**known, class_name(newest): newest}
+    return {name: found[name] for name in _CLASSES if name in found}
+
+
+def _line_by_line(value, depth=3):
+    """JSON with a line for each result and each row."""
+    if depth == 0 or not isinstance(value, (dict, list)) or not value:
+        return json.dumps(value)
+    if isinstance(value, list):
+        return "[\n" + ",\n".join(json.dumps(entry) for entry in value) + "\n]"
+    return "{\n" + ",\n".join(f"{json.dumps(name)}: {_line_by_line(entry, depth - (name != 'papers'))}" for name, entry in value.items()) + "\n}"
+
+
+def write(page, runs):
+    text = render(runs)  # raises before anything is written
+    for path, content in ((file_of(page), _line_by_line(runs)), (page, text)):
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(content + "\n")
+
+
+def _about(report):
+    load = report["machine"].get("load", 0)
+    what = "figures and relations say little" if load > _VERY_BUSY else "figures are worse than they could be"
+    busy = f" The machine did other work meanwhile (load {load:g}): {what}." if load > _BUSY else ""
+    short = " It was a short run (`--quick`)." if "quick" in report["settings"]["mode"] else ""
+    return f"Measured on {in_words(report['machine'])}; a machine {class_of(report['cache_line_ns']['nearest'])}.{short}{busy}"
+
+
+def _part(paper, report):
+    try:
+        return paper.ours(Figures(report))
+    except (TypeError, KeyError, ValueError, StopIteration) as error:
+        raise ValueError(f"the figures for {paper.name} are incomplete: run cluster-perf --papers") from error
+
+
+def render(runs):
+    """The page. Without all measures that a table by size needs, there is none: `ValueError`."""
     lines = ["# The papers, and what is measured here", "",
              "The provider stands on five papers about messages in clusters. This page has tables in the form of theirs. It is made by "
-             "`util/cluster-perf --papers`, which needs a full run.", "",
-             f"Ours: measured on {in_words(report['machine'])}; a machine {class_of(report['cache_line_ns']['nearest'])}. The nodes are virtual, so "
-             "no wire and no card take part: absolute figures of 1998 to 2003 and these do not compare, but their relations do."]
+             "`util/cluster-perf --papers`, from the newest run on each class of machine.", ""]
+    for report in runs.values():
+        lines += [f"- {_about(report)}"]
+    lines += ["", "The nodes are virtual, so no wire and no card take part: absolute figures of 1998 to 2003 and these do not compare, but their "
+              "relations do."]
     for paper in PAPERS:
-        try:
-            ours = paper.ours(figures)
-        except (TypeError, KeyError, ValueError) as error:
-            raise ValueError(f"the figures for {paper.name} are incomplete: a full run is needed") from error
-        lines += ["", f"## {paper.name}", "", f"{paper.title}. {paper.theirs}", *ours]
-        lines += ["", f"Not measured yet: {paper.missing}."] if paper.missing else []
-    return "\n".join(line if line.startswith("|") else textwrap.fill(line, _WIDTH, break_on_hyphens=False, break_long_words=False) for line in lines)
+        lines += ["", f"## {paper.name}", "", f"{paper.title}. {paper.theirs}"]
+        for name, report in runs.items():
+            if len(runs) > 1:
+                lines += ["", f"### A machine {_CLASSES[name]} (revision {report['machine']['revision']})"]
+            lines += _part(paper, report)
+        lines += ["", paper.lacking] if paper.lacking else []
+    return "\n".join(_wrapped(line) for line in lines)
+
+
+def _wrapped(line):
+    indent = "  " if line.startswith("- ") else ""
+    return line if line.startswith("|") else textwrap.fill(line, _WIDTH, subsequent_indent=indent, break_on_hyphens=False, break_long_words=False)

@@ -1,19 +1,28 @@
-"""Where the two sides run: both in one node, or in two virtual nodes with an Ethernet between them."""
+"""Where the sides run: both in one node, or in virtual nodes with an Ethernet between them."""
 import os
+import shutil
+import time
+
+from cluster_lib import build
+from cluster_lib.environment import of_provider
 
 from vcluster_lib import temporary
 
-from .errors import PerfError
+from .errors import PerfError, Skipped
+from .processes import Child
 from .transports import BETWEEN, INSIDE
+
+_IP_SECONDS = 20  # until the daemons of cluster-ip know each other
 
 
 class Place:
-    """How a command is started on either side (0 and 1), and how the sides reach each other."""
+    """How a command is started on either side (0 and 1), and how the sides reach each other. MPI jobs use all of the nodes."""
 
-    def __init__(self, name, cluster=None):
+    def __init__(self, name, cluster=None, nodes=(1, 2)):
         self.name = name
         self.cluster = cluster  # None: this machine itself
-        self._nodes = (1, 2) if name == BETWEEN else (1, 1)
+        self._nodes = nodes if name == BETWEEN else (1, 1)
+        self._ip_daemons = []
 
     def command(self, side, words):
         return self.cluster.command(self._nodes[side], *words) if self.cluster else list(words)
@@ -23,7 +32,36 @@ class Place:
         if self.cluster:
             self.cluster.set_agents(running)
 
-    def address(self, side):
+    def set_ip(self, directory):
+        """Starts cluster-ip, of this build, in the nodes, or with None ends it."""
+        if directory is None:
+            for daemon in self._ip_daemons:
+                daemon.process.terminate()
+                daemon.finish(_IP_SECONDS)
+            self._ip_daemons = []
+        elif not self._ip_daemons:
+            provider = os.path.dirname(build.path("cluster-fi", directory))
+            program = (shutil.which("cluster-ip") or "cluster-ip") if build.installed else build.path("cluster-ip", directory)
+            if not os.path.exists(program):
+                raise Skipped(f"{program} is not there")
+            nodes = ",".join(f"node{node}" for node in self._nodes)
+            for side, node in enumerate(self._nodes):
+                words = [program, "--address", f"{self.address(side, over_ip=True)}/24", "--nodes", nodes]
+                self._ip_daemons.append(Child(self.cluster.command(node, *words), of_provider(provider)))
+            self._await_ip()
+
+    def _await_ip(self):
+        end = time.monotonic() + _IP_SECONDS
+        while not all(any("is up:" in line for line in daemon.error_lines) for daemon in self._ip_daemons):
+            if time.monotonic() > end or any(daemon.process.poll() is not None for daemon in self._ip_daemons):
+                said = [line for daemon in self._ip_daemons for line in daemon.error_lines]
+                self.set_ip(None)
+                raise Skipped(f"cluster-ip does not run here: {said[-1] if said else 'it says nothing'}")
+            time.sleep(0.02)
+
+    def address(self, side, over_ip=False):
+        if over_ip:
+            return f"10.9.0.{self._nodes[side]}"
         return self.cluster.address(self._nodes[side]) if self.cluster else "127.0.0.1"
 
     def mpirun(self, words):

@@ -123,6 +123,21 @@ def readme():
                 repetitions=9, milliseconds=60)
 
 
+def papers():
+    """What the page about the papers compares by size."""
+    latency = Group("latency", _each("latency", [8, 64, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, _MIB], 1))
+    bandwidth = Group("bandwidth", _each("bandwidth", [64, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB, _MIB, 4 * _MIB]))
+    asleep = Group("asleep", [Item("latency", 8), Item("bandwidth", _MIB, 16)], wait="block", places=(BETWEEN,))
+    return Plan(groups=[latency, bandwidth, asleep], mpi_groups=[latency, bandwidth], bare_inside=_each("copy", [_MIB], 1),
+                bare_between=_streams(), repetitions=5, milliseconds=60)
+
+
+def papers_quick():
+    chosen = papers()
+    chosen.repetitions, chosen.milliseconds = 2, 20
+    return chosen
+
+
 def demo():
     """MPI only, for util/demo."""
     mpi = Group("demo", [Item("latency", 8), Item("latency", _KIB), Item("latency", 64 * _KIB), Item("bandwidth", _MIB, 16),

@@ -34,6 +34,7 @@ class Runner:
             return []
         try:
             place.set_agents(transport.agents)
+            place.set_ip(self.build if transport.over_ip else None)
         except RuntimeError as error:
             raise Skipped(str(error)) from error
         if transport.kind in ("mpi", "crowd"):
@@ -49,25 +50,28 @@ class Runner:
         return float(child.output_lines[-1]) if child.finish(20) == 0 and child.output_lines else 0.0
 
     def _pair(self, place, transport, items, wait):
-        environment = transports.environment(transport, self.build)
-        common = ["--milliseconds", str(self.milliseconds), "--limit", str(self.limit)]
-        own, other = processors()
+        words = ["--milliseconds", str(self.milliseconds), "--limit", str(self.limit), *transport.arguments]
+        if transport.kind == "fabric":
+            words += ["--provider", transport.provider, "--wait", wait]
+        addresses = [["--node", place.address(side, transport.over_ip)] if transport.needs_address else [] for side in (0, 1)]
         program = self.program("bare_perf" if transport.kind == "bare" else "fabric_perf")
-        words = [item.text() for item in items]
+        lines = self.pair(place, transports.environment(transport, self.build), [program, *words], [item.text() for item in items],
+                          addresses, ["--other-cpu", str(processors()[1])])
+        return [sample for sample in map(json.loads, lines) if "measure" in sample]
 
-        def side(number, more):
-            mine = list(transport.arguments)
-            if transport.kind == "fabric":
-                mine += ["--provider", transport.provider, "--wait", wait]
-                mine += ["--node", place.address(number)] if transport.needs_address else []
-            return Child(place.command(number, [program, *common, *mine, *more, *words]), environment)
+    def pair(self, place, environment, words, work, addresses=((), ()), of_caller=()):
+        """The lines that the calling one of two sides prints; raises Skipped if either fails."""
+        own, other = processors()
 
-        server = side(1, ["--cpu", str(other)])
+        def side(number, cpu, *more):
+            return Child(place.command(number, [*words, *addresses[number], "--cpu", str(cpu), *more, *work]), environment)
+
+        server = side(1, other)
         client = None
         try:
             port = server.wait_for_line("port ", _START_SECONDS).split()[1]
             call = "127.0.0.1" if place.name == transports.INSIDE else place.address(1)
-            client = side(0, ["--cpu", str(own), "--other-cpu", str(other), "--call", f"{call}:{port}"])
+            client = side(0, own, *of_caller, "--call", f"{call}:{port}")
             status = client.finish(self.limit + _START_SECONDS)
             if status != 0:
                 if server.process.poll() is None:
@@ -79,7 +83,7 @@ class Runner:
                 if child is not None and child.process.poll() is None:
                     child.process.kill()
                     child.process.wait()
-        return [sample for sample in map(json.loads, client.output_lines) if "measure" in sample]
+        return client.output_lines
 
     def _why(self, client, server, status):
         if status in (None, _OVERTIME) or -signal.SIGALRM in (status, server.process.returncode):

@@ -26,6 +26,7 @@ class Transport:
     library: str = ""  # directory of another libfabric
     unasked: bool = True  # measured even if not named by --peers
     agents: bool = False  # the agents (clusterd) of the nodes run meanwhile
+    over_ip: bool = False  # the addresses are those of cluster-ip, which runs on the nodes meanwhile
 
     @property
     def level(self):
@@ -49,6 +50,7 @@ _KNOWN = [
     Transport("cluster/udp", (BETWEEN,), "fabric", "cluster", environment=_UDP),
     Transport("shm", (INSIDE,), "fabric", "shm"),
     Transport("tcp", (INSIDE, BETWEEN), "fabric", "tcp;ofi_rxm", needs_address=True),
+    Transport("tcp/cluster-ip", (BETWEEN,), "fabric", "tcp;ofi_rxm", needs_address=True, unasked=False, over_ip=True),
     # rxd is two orders of magnitude slower with large messages: beyond 1 MB it would take all the time.
     Transport("rxd", (INSIDE, BETWEEN), "fabric", "udp;ofi_rxd", needs_address=True, bytes_max=_MIB),
     Transport("psm3", (INSIDE, BETWEEN), "fabric", "psm3", environment={"PSM3_HAL": "sockets"}),

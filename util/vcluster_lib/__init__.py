@@ -12,7 +12,7 @@
     agents     clusterd in every node
     accounts   accounts that exist only in the nodes, to log in to the page
     page       cluster-page in the first node
-    slurm      slurmctld, slurmd, munged
+    slurm      slurmctld, slurmd, munged, slurmrestd
     gridengine sge_qmaster, sge_execd
     faults     fault injection: programs at the ports of the switch, and their counts
     bpf        the maps of these programs

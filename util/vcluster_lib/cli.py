@@ -54,6 +54,7 @@ def _parser():
     up.add_argument("--agents", action="store_true",
                     help="start an agent (clusterd) in every node, and the page (cluster-page) in the first")
     up.add_argument("--slurm", action="store_true", help="start Slurm in the nodes; the page runs its jobs through it")
+    up.add_argument("--slurm-rest", action="store_true", help="the same with slurmrestd, which the page then asks in the place of commands")
     up.add_argument("--gridengine", action="store_true", help="start Grid Engine in the nodes; the page runs its jobs through it")
     up.add_argument("--no-page", action="store_true", help="with --agents: start agents only")
 
@@ -200,8 +201,8 @@ def _up(options):
     if missing:
         print(f"vcluster: without the page: {missing}", file=sys.stderr)
         with_page = False
-    if options.slurm:
-        slurm.ensure()
+    if options.slurm or options.slurm_rest:
+        slurm.ensure(options.slurm_rest)
     if options.gridengine:
         gridengine.ensure()
     record = cluster.up(options.name, options.nodes, options.rails, options.mtu, options.rate)
@@ -211,14 +212,14 @@ def _up(options):
         agents.start_all(record)
         agents_cli.show(record)
     password = accounts.make(record) if with_page else ""
-    if options.slurm:
-        slurm.start(record)
+    if options.slurm or options.slurm_rest:
+        slurm.start(record, options.slurm_rest)
         print("Slurm: every node is idle; vcluster exec node1 sinfo")
     if options.gridengine:
         gridengine.start(record)
         print("Grid Engine: every node is there; vcluster exec node1 qstat -f")
     if with_page:
-        page.start(record)
+        page.start(record, slurm.page_options(record) if options.slurm_rest else ())
         print(f"{page.describe(record)}\nlog in as {', '.join(accounts.ACCOUNTS)}: password {password}")
     return 0
 

@@ -1,8 +1,9 @@
 """Slurm in the nodes of a cluster: munged and slurmd in each, slurmctld in the first, all with one configuration.
 
 The nodes mount their own /etc/slurm and /run/munge over the machine's, so sbatch and the other commands find their
-node's Slurm. Jobs get whole nodes. A node's state is in /run/vcluster/NAME/slurm/NODE.
+node's Slurm. Jobs get whole nodes. If asked for, slurmrestd runs in the first node, as nobody. A node's state is in /run/vcluster/NAME/slurm/NODE.
 """
+import glob
 import os
 import secrets
 import shutil
@@ -15,6 +16,7 @@ from . import namespaces, state
 from .errors import VclusterError
 
 _PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch")
+_NOBODY = 65534
 _PROCESSORS = 64  # per node; the ranks of a job share the real processors
 _READY_SECONDS = 60
 _CONFIGURATION = """\
@@ -42,10 +44,12 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 
 
-def ensure():
+def ensure(rest=False):
     """Installs the packages, before the cluster is made."""
     if any(shutil.which(program) is None for program in _PROGRAMS):
         build.packages("slurm")
+    if rest and not (shutil.which("slurmrestd") and glob.glob("/usr/lib/*/slurm*/auth_jwt.so")):
+        build.packages("slurmrest")
 
 
 def _spawn(record, holder, log, *words):
@@ -54,13 +58,17 @@ def _spawn(record, holder, log, *words):
                                 env=state.environment(record, holder), preexec_fn=lambda: namespaces.enter(holder))
 
 
-def _prepare(record, base):
+def _prepare(record, base, rest):
     os.makedirs(os.path.join(base, "etc"), mode=0o755)
     os.makedirs(os.path.join(base, "state"), mode=0o700)
     labels = [holder["label"] for holder in record["nodes"]]
     with open(os.path.join(base, "etc", "slurm.conf"), "w", encoding="utf-8") as file:
         file.write(_CONFIGURATION.format(name=record["name"], first=labels[0], nodes=",".join(labels), base=base,
                                          processors=_PROCESSORS))
+        if rest:
+            file.write(f"AuthAltTypes=auth/jwt\nAuthAltParameters=jwt_key={base}/jwt.key\n")
+    with open(os.open(os.path.join(base, "jwt.key"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        file.write(secrets.token_bytes(32))
     with open(os.path.join(base, "etc", "cgroup.conf"), "w", encoding="utf-8") as file:
         file.write("CgroupPlugin=cgroup/v1\n")  # needs no mounted cgroup hierarchy: nodes have none
     with open(os.open(os.path.join(base, "munge.key"), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o400), "wb") as file:
@@ -91,10 +99,25 @@ def _until(condition, what, log):
         time.sleep(0.05)
 
 
-def start(record):
+def page_options(record):
+    """With which the page talks to slurmrestd."""
+    base = os.path.join(state.directory(record["name"]), "slurm")
+    return ["--jobs", "slurmrest", "--slurmrestd", f"{base}/rest/socket", "--slurm-jwt-key", f"{base}/jwt.key"]
+
+
+def _start_rest(record, base):
+    place = os.path.join(base, "rest")
+    os.mkdir(place, 0o700)
+    os.chown(place, _NOBODY, _NOBODY)
+    _spawn(record, record["nodes"][0], os.path.join(base, "slurmrestd.out"), "setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}",
+           "--clear-groups", "env", "SLURM_JWT=daemon", "slurmrestd", "-a", "rest_auth/jwt", "-s", "openapi/v0.0.38", f"unix:{place}/socket")
+    _until(lambda: os.path.exists(os.path.join(place, "socket")), "slurmrestd", f"{base}/slurmrestd.out")
+
+
+def start(record, rest=False):
     """Returns when every node is idle."""
     base = os.path.join(state.directory(record["name"]), "slurm")
-    _prepare(record, base)
+    _prepare(record, base, rest)
     first = record["nodes"][0]
     for holder in record["nodes"]:
         _start_node(record, holder, base)
@@ -105,3 +128,5 @@ def start(record):
                               preexec_fn=lambda: namespaces.enter(first)).stdout.split()
         return said[:1] == [str(len(record["nodes"]))]
     _until(all_idle, "Slurm", f"{base}/slurmctld.log, {base}/NODE/slurmd.log")
+    if rest:
+        _start_rest(record, base)

@@ -4,6 +4,7 @@ import subprocess
 from .gridengine import GridEngineQueue
 from .own_queue import OwnQueue
 from .slurm import SlurmQueue
+from .slurm_rest import SlurmRestQueue
 
 _ASK_SECONDS = 10
 
@@ -19,6 +20,8 @@ def choose(settings, cluster):
     """Returns None if the operator wants no jobs."""
     if settings.jobs == "none":
         return None
+    if settings.jobs == "slurmrest":
+        return SlurmRestQueue(settings)
     if settings.jobs == "slurm" or settings.jobs == "auto" and _answers("sinfo", "--noheader"):
         return SlurmQueue(settings)
     if settings.jobs == "gridengine" or settings.jobs == "auto" and _answers("qhost"):

@@ -21,7 +21,7 @@ FRESH_SECONDS = 0.8
 _BATCH = os.path.join(os.path.dirname(os.path.realpath(__file__)), "batch.sh")
 _FORMAT = "%i|{word}|%u|%T|%D|%C|%V|%S|%e|%r|%N|%j"  # the name comes last: it may contain any character
 _FIELDS = 11
-_STATES = {"PENDING": QUEUED, "CONFIGURING": RUNNING, "RUNNING": RUNNING, "COMPLETING": RUNNING, "SUSPENDED": RUNNING,
+STATES = {"PENDING": QUEUED, "CONFIGURING": RUNNING, "RUNNING": RUNNING, "COMPLETING": RUNNING, "SUSPENDED": RUNNING,
            "COMPLETED": ENDED, "CANCELLED": CANCELLED}
 _SLURM_ORDERS = {"drain": "drain", "isolate": "drain", "resume": "resume"}
 
@@ -32,6 +32,10 @@ def _at(text):
         return time.mktime(time.strptime(text, "%Y-%m-%dT%H:%M:%S"))
     except ValueError:
         return 0.0
+
+
+def printable(text):
+    return "".join(character if character.isprintable() else "?" for character in text)
 
 
 def _rows(said, word):
@@ -45,8 +49,8 @@ def _rows(said, word):
 
 def _job_of(fields):
     number, user, state, nodes, _, submitted, started, ended, reason, where, name = fields
-    name = "".join(character if character.isprintable() else "?" for character in name.removesuffix("\n"))
-    state = _STATES.get(state, FAILED)
+    name = printable(name.removesuffix("\n"))
+    state = STATES.get(state, FAILED)
     ran = state != QUEUED
     return Job(number, user, name, state, int(nodes), 0, [where] if where else [], _at(submitted), _at(started) if ran else 0.0,
                _at(ended) if state not in (QUEUED, RUNNING) else 0.0, "" if reason == "None" else reason)

@@ -5,8 +5,12 @@ ECHOES_PER_SECOND in a large one. After a lost echo the link sends another at on
 down, and the agents use another rail until an echo returns. Loss and round trip are those of the last 64 echoes,
 smoothed as RFC 6298 does.
 
+An echo that has no answer after ANSWER_TIMEOUT puts the link in doubt. It counts in the loss only after LATE, because
+a busy node answers late although its link loses nothing. The round trip leaves late answers out: they measure the node.
+
 Every 16th echo of a link is as long as its rail's MTU allows and may not be fragmented. If long ones are lost while
-short ones arrive, the agent searches for the path MTU with shorter ones (RFC 8899).
+short ones arrive, the agent searches for the path MTU with shorter ones (RFC 8899). It begins again after
+RAISE_PERIOD, because the path may have changed, or the long ones were lost by chance.
 
 Timers: the next echo, and the answer to each.
 """
@@ -15,10 +19,12 @@ from dataclasses import dataclass, field
 ECHOES_PER_SECOND = 8.0
 LINK_PERIOD = 1.0
 ANSWER_TIMEOUT = 0.3
+LATE = 5.0
 LOST_IN_A_ROW = 3
 WINDOW = 64
 LONG_EVERY = 16
 LONG_TRIES = 3
+RAISE_PERIOD = 600.0
 SIZES = (9000, 4096, 1500, 1400, 1280, 576)
 HEADERS = 28  # of IPv4 and UDP
 ECHO_BYTES = 80  # of a short one, signed, with names of up to 12 characters
@@ -46,7 +52,8 @@ class Link:
     sent: int = 0
     lost_in_a_row: int = 0
     outcomes: list = field(default_factory=list)
-    long_size: int = 0
+    long_size: int = 0  # 0: the MTU
+    long_since: float = 0.0
     long_tries: int = 0
     rate: float = 0.0  # bits a second, as last measured on request
 
@@ -69,6 +76,7 @@ class LinkMonitor:
         self.links = {}  # (peer, rail) -> Link
         self._order, self._next_at = [], float("inf")
         self._waiting = {}  # sequence -> (link, sent at, size)
+        self._overdue = {}  # the same, after ANSWER_TIMEOUT
         self._sequence = 0
 
     def set_peer(self, peer, rails, now):
@@ -93,8 +101,12 @@ class LinkMonitor:
             sequence, (link, sent_at, size) = next(iter(self._waiting.items()))
             if now < sent_at + ANSWER_TIMEOUT:
                 break
-            del self._waiting[sequence]
+            self._overdue[sequence] = self._waiting.pop(sequence)
             self._lost(link, size, now)
+        while self._overdue and next(iter(self._overdue.values()))[1] + LATE <= now:
+            link, _, size = self._overdue.pop(next(iter(self._overdue)))
+            if not size:  # a long one may just be too long
+                self._note(link, 0)
         if now >= self._next_at:
             if not self._order:
                 self._order = list(reversed(self.links.values()))
@@ -106,6 +118,8 @@ class LinkMonitor:
 
     def _echo(self, link, now, short=False):
         size = 0
+        if link.long_size and now >= link.long_since + RAISE_PERIOD:
+            link.long_size = 0
         if not short and link.state == UP and link.lost_in_a_row == 0 and (link.sent % LONG_EVERY == 1 or link.long_tries):
             size = link.long_size or link.mtu
         self._sequence = (self._sequence + 1) & 0xFFFFFFFF
@@ -114,17 +128,23 @@ class LinkMonitor:
         self._send(link.rail, link.address, self._sequence, size)
 
     def on_reply(self, sequence, peer, now):
-        link, sent_at, size = self._waiting.get(sequence, (None, 0, 0))
+        late = sequence in self._overdue
+        link, sent_at, size = (self._overdue if late else self._waiting).get(sequence, (None, 0, 0))
         if link is None or link.peer != peer:
             return
-        del self._waiting[sequence]
-        rtt = now - sent_at
-        link.rtt_min = min(link.rtt_min, rtt)
-        link.rtt = rtt if not link.rtt else link.rtt + (rtt - link.rtt) / 8
+        del (self._overdue if late else self._waiting)[sequence]
+        if self.links.get((link.peer, link.rail)) is not link:
+            return
+        if not late:
+            rtt = now - sent_at
+            link.rtt_min = min(link.rtt_min, rtt)
+            link.rtt = rtt if not link.rtt else link.rtt + (rtt - link.rtt) / 8
         link.lost_in_a_row = 0
         self._note(link, 1)
         if size:
-            link.path_mtu, link.long_tries = size, 0
+            if link.long_size and size > link.long_size:
+                link.long_size = size
+            link.path_mtu, link.long_tries = max(size, link.path_mtu) if late else size, 0
         self._set(link, UP, now)
 
     def _lost(self, link, size, now):
@@ -134,11 +154,10 @@ class LinkMonitor:
             link.long_tries += 1
             if link.long_tries >= LONG_TRIES:
                 link.long_tries = 0
-                link.long_size = next((smaller for smaller in SIZES if smaller < size), SIZES[-1])
+                link.long_size, link.long_since = next((smaller for smaller in SIZES if smaller < size), SIZES[-1]), now
                 link.path_mtu = min(link.path_mtu or size, link.long_size)
             self._echo(link, now, short=True)  # is the frame too long, or the link cut?
             return
-        self._note(link, 0)
         link.lost_in_a_row += 1
         if link.lost_in_a_row >= LOST_IN_A_ROW:
             self._set(link, DOWN, now)

@@ -29,6 +29,8 @@ int BoundFids::bind(fid_t object, std::uint64_t flags) {
     case FI_CLASS_CQ: return bind_cq(object_of<Cq>(object), flags);
     case FI_CLASS_CNTR: return bind_cntr(object_of<Cntr>(object), flags);
     case FI_CLASS_EQ: eq_.set(object_of<Eq>(object)); return 0;
+    case FI_CLASS_STX_CTX: return bind_shared(shared_tx_, object_of<SharedTx>(object));
+    case FI_CLASS_SRX_CTX: return bind_shared(shared_rx_, object_of<SharedRx>(object));
     case FI_CLASS_AV: {
       Av& av = object_of<Av>(object);
       if (&av.domain() != &domain_ || av_) return -FI_EINVAL;
@@ -37,6 +39,13 @@ int BoundFids::bind(fid_t object, std::uint64_t flags) {
     }
     default: return -FI_EINVAL;
   }
+}
+
+template <typename Shared>
+int BoundFids::bind_shared(Ref<Shared>& bound, Shared& shared) {
+  if (&shared.domain() != &domain_ || bound) return -FI_EINVAL;
+  bound.set(shared);
+  return 0;
 }
 
 int BoundFids::bind_cq(Cq& cq, std::uint64_t flags) {
@@ -137,6 +146,8 @@ protocol::EndpointBindings BoundFids::engine_bindings(const EpOptions& options) 
   bindings.remote_access.writes = counter_of(remote_write);
   bindings.remote_access.reads = counter_of(remote_read);
   if (caps & (FI_RMA | FI_ATOMIC)) bindings.regions = &domain_.regions();
+  if (shared_rx_) bindings.shared_receives = &shared_rx_->receives();
+  bindings.selects_receives = rx_selective_;
   bindings.joins_teams = caps & FI_COLLECTIVE;
   bindings.want_source = caps & FI_SOURCE;
   bindings.report_unknown_source = (caps & FI_SOURCE) && (caps & FI_SOURCE_ERR);
@@ -155,11 +166,13 @@ void BoundFids::add_engine(engine::Engine& engine, const EpOptions& options) con
   each_progress([&](Progress& progress) { progress.add(engine); });
   const bool waits_for_events = options.connects() || (options.caps() & FI_COLLECTIVE);
   if (waits_for_events && eq_) eq_->progress().add(engine);
+  if (shared_rx_) shared_rx_->add_engine(engine, rx_cq_ ? &rx_cq_->queue() : nullptr);
 }
 
 void BoundFids::remove_engine(engine::Engine& engine) const {
   each_progress([&](Progress& progress) { progress.remove(engine); });
   if (eq_) eq_->progress().remove(engine);
+  if (shared_rx_) shared_rx_->remove_engine(engine);
 }
 
 }  // namespace cluster::api

@@ -1,5 +1,5 @@
-// The objects that are bound to an endpoint with fi_ep_bind: an address vector, queues and counters. The
-// endpoint holds a reference to each of them, so none can be closed before the endpoint is closed.
+// The objects that are bound to an endpoint with fi_ep_bind: an address vector, queues, counters and shared
+// contexts. The endpoint holds a reference to each of them, so none can be closed before the endpoint is closed.
 #pragma once
 
 #include <array>
@@ -11,6 +11,7 @@
 #include "api/cq.h"
 #include "api/ep_options.h"
 #include "api/eq.h"
+#include "api/shared_contexts.h"
 
 namespace cluster::api {
 
@@ -40,6 +41,8 @@ class BoundFids {
  private:
   enum Event : std::size_t { send, receive, write, read, remote_write, remote_read, kEvents };
 
+  template <typename Shared>
+  int bind_shared(Ref<Shared>& bound, Shared& shared);
   int bind_cq(Cq& cq, std::uint64_t flags);
   int bind_cntr(Cntr& cntr, std::uint64_t flags);
   protocol::Counter* counter_of(Event event) const;
@@ -49,6 +52,8 @@ class BoundFids {
   Domain& domain_;
   Ref<Av> av_;
   Ref<Eq> eq_;
+  Ref<SharedTx> shared_tx_;
+  Ref<SharedRx> shared_rx_;
   Ref<Cq> tx_cq_;
   Ref<Cq> rx_cq_;
   bool tx_selective_ = false;

@@ -5,6 +5,7 @@
 #include "api/cq.h"
 #include "api/endpoint.h"
 #include "api/ops_tables.h"
+#include "api/shared_contexts.h"
 
 namespace cluster::api {
 namespace {
@@ -21,8 +22,8 @@ constinit fi_ops_domain domain_ops = {
     .scalable_ep = kEnosys,
     .cntr_open = open_object<Cntr, Domain>,
     .poll_open = kEnosys,
-    .stx_ctx = kEnosys,
-    .srx_ctx = kEnosys,
+    .stx_ctx = open_object<SharedTx, Domain>,
+    .srx_ctx = open_object<SharedRx, Domain>,
     .query_atomic = query_atomic,
     .query_collective = query_collective,
     .endpoint2 = open_object2<Endpoint, Domain>,

@@ -75,7 +75,6 @@ int EpOptions::check(const fi_info& info) {
   if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM && type != FI_EP_MSG)
     return -FI_EINVAL;
   if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
-  if (ep.tx_ctx_cnt == FI_SHARED_CONTEXT || ep.rx_ctx_cnt == FI_SHARED_CONTEXT) return -FI_EINVAL;
   if (attributes_at(info.tx_attr).op_flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
   if (attributes_at(info.rx_attr).op_flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
   return 0;

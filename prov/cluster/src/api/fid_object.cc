@@ -87,7 +87,8 @@ Handle& handle_of(fid* object) {
 void disable(fid* object) {
   object->ops = &inherited_fid_ops;
   switch (object->fclass) {
-    case FI_CLASS_EP: return disable(handle_of<fid_ep>(object));
+    case FI_CLASS_EP:
+    case FI_CLASS_SRX_CTX: return disable(handle_of<fid_ep>(object));
     case FI_CLASS_PEP:
       handle_of<fid_pep>(object).ops = &disabled_ops<fi_ops_ep>;
       handle_of<fid_pep>(object).cm = &disabled_ops<fi_ops_cm>;

@@ -142,6 +142,21 @@ Status Engine::receive(const protocol::RecvOp& op) {
   return status;
 }
 
+bool Engine::take_shared(const protocol::SharedReceives::Receive& wanted) {
+  const std::lock_guard lock(lock_);
+  protocol::Channel* from = nullptr;
+  if (wanted.from != protocol::kAddrUnspec) {
+    Peer* const peer = peers_.by_handle(wanted.from);
+    if (peer == nullptr) return false;
+    from = &peer->channel;
+  }
+  if (messenger_.matcher().stored() != 0) loop_.disturb();
+  const bool taken = messenger_.matcher().take_shared(from, wanted);
+  loop_.receive_posted();
+  loop_.wake_sleepers();
+  return taken;
+}
+
 os::NextWake Engine::run_in_background() {
   if (background_.application_polls()) return background_.next_check();
   os::NextWake next{BackgroundRunner::kIdle};

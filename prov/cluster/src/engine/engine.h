@@ -110,6 +110,9 @@ class Engine {
   auto with_connection(Act&& act) {
     return locked([&] { return act(*connection_); });
   }
+  /// Offers the endpoint's stored messages to a receive that has just been added to its shared receives.
+  /// Returns true if the receive waits no longer.
+  bool take_shared(const protocol::SharedReceives::Receive& wanted);
   /// Cancels one receive that has this context. Returns false if no such receive waits.
   bool cancel(void* context) {
     return locked([&] { return messenger_.matcher().cancel(context); });

@@ -1,7 +1,9 @@
 // Smooths a time that is measured repeatedly, as in RFC 6298. Each path has two estimators (path_recovery.h):
 // one for the network round trip, and one for the reply time. Samples are never ambiguous, because the peer
 // names the transmission that arrived. But if a peer does not run for a while, the samples are long.
-// Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged.
+// Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged. No sample
+// counts as longer than kRtoMax: an outage may lie between a frame and its acknowledgement, and timers that
+// follow such a sample would wait for as long again.
 #pragma once
 
 #include <algorithm>
@@ -42,7 +44,7 @@ class RttEstimator {
 };
 
 inline void RttEstimator::sample(Duration measured) {
-  measured = std::max<Duration>(measured, 1ns);
+  measured = std::clamp<Duration>(measured, 1ns, kRtoMax);
   latest_ = measured;
   samples_ = std::min(samples_ + 1, kSamplesMin);
   if (smoothed_ == Duration::zero()) {

@@ -155,7 +155,7 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason, boo
   if (!socket) return {};
   if (with_name<::connect>(socket, name) == 0) return LocalSocket(std::move(socket));
   if (errno == ECONNREFUSED) {
-    reason = "no process on this node listens at this name";
+    reason = "no process on this node offers it at this address";
   } else if (errno == EAGAIN) {
     reason = "the listener's queue of connections is full";
     if (full != nullptr) *full = true;

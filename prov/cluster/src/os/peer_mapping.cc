@@ -199,6 +199,7 @@ bool PeerMapping::populate(std::size_t first, std::size_t last) {
     unpopulated_ -= !populated_[chunk];
     populated_[chunk] = true;
   }
+  if (unpopulated_ == 0) ready_bytes_ = range_.size();
   return true;
 }
 

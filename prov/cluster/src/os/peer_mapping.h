@@ -38,6 +38,7 @@ class PeerMapping {
     std::swap(range_, other.range_);
     std::swap(populated_, other.populated_);
     std::swap(unpopulated_, other.unpopulated_);
+    std::swap(ready_bytes_, other.ready_bytes_);
     return *this;
   }
   ~PeerMapping();
@@ -49,12 +50,14 @@ class PeerMapping {
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);
 
   explicit operator bool() const { return !range_.empty(); }
-  /// Returns true if the whole range is populated, so that begin() can be used without at().
-  bool ready() const { return unpopulated_ == 0 && !range_.empty(); }
-  std::byte* begin() const { return range_.data(); }
-  /// Returns a pointer to a part of the range. The caller may read and write the `length` bytes there. The
-  /// part must be inside the range. Returns null if there is no memory for it.
+  /// Does the same as at(), for a range that is populated as a whole. Returns null for any other range.
+  std::byte* ready_at(std::uint64_t offset, std::size_t length) const {
+    return contains(ready_bytes_, offset, length) ? range_.data() + offset : nullptr;
+  }
+  /// Returns a pointer to a part of the range. The caller may read and write the `length` bytes there, at
+  /// least one. Returns null if the part is not inside the range, or if there is no memory for it.
   std::byte* at(std::uint64_t offset, std::size_t length) {
+    if (!contains(range_.size(), offset, length)) return nullptr;
     const std::size_t last = (offset + length - 1) / kChunkBytes;
     for (std::size_t chunk = offset / kChunkBytes; chunk <= last; ++chunk) {
       if (!populated_[chunk] && !populate(chunk, last)) [[unlikely]]
@@ -66,12 +69,16 @@ class PeerMapping {
  private:
   static constexpr std::size_t kChunkBytes = 64 * 1024;
 
+  static bool contains(std::size_t size, std::uint64_t offset, std::size_t length) {
+    return length <= size && offset <= size - length;
+  }
   bool populate(std::size_t first, std::size_t last);
 
   Bytes window_;  ///< the mapped memory: whole pages that include `range_`
   Bytes range_;
   std::vector<bool> populated_;  ///< one bit for each chunk of the range
   std::size_t unpopulated_ = 0;  ///< number of chunks that are not populated yet
+  std::size_t ready_bytes_ = 0;  ///< the size of the range once all chunks are populated
 };
 
 }  // namespace cluster::os

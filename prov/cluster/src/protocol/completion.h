@@ -250,6 +250,7 @@ class Counter {
 
 struct Channel;
 class RegionTable;
+class SharedReceives;
 
 /// Learns which peers an endpoint loses. The event queue implements it.
 class LossListener {
@@ -338,8 +339,10 @@ struct EndpointBindings {
   GroupListener* groups = nullptr;
   DeferredListener* deferred = nullptr;
   AfterTurn* after_turn = nullptr;
+  SharedReceives* shared_receives = nullptr;  ///< receives that the endpoint shares with others
   EngineListeners engine{};
   bool joins_teams = false;            ///< the endpoint receives collective messages
+  bool selects_receives = false;       ///< rx_queue reports only receives that ask for it
   bool want_source = false;            ///< fill Completion::source of receives
   bool report_unknown_source = false;  ///< if the sender of a message has no handle, report a failure
   Ordering ordering{};                 ///< the ordering that the application requested

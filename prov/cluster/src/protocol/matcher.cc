@@ -69,6 +69,43 @@ Status Matcher::receive(Channel* from, const RecvOp& op) {
   return Status::ok;
 }
 
+void Matcher::fill_shared(RecvRequest& receive, const SharedReceives::Receive& shared) const {
+  RecvOp op = shared.op();
+  op.report |= !context_.bindings.selects_receives;
+  fill(receive, op, nullptr);
+}
+
+/// Takes a shared receive for a message that matches no receive of this endpoint alone. Returns null if there
+/// is none.
+RecvRequest* Matcher::adopt(const Channel& channel, const wire::Segment& first) {
+  SharedReceives& shared = *context_.bindings.shared_receives;
+  if (first.internal() || shared.empty()) return nullptr;
+  RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();  // throws before anything is taken
+  if (receive == nullptr) return nullptr;
+  const auto sender = [&] { return context_.handles.handle_of(channel); };
+  const std::optional<SharedReceives::Receive> taken = shared.take(first.tagged(), first.tag, sender);
+  if (!taken) {
+    pulls_.pool().release(*receive);
+    return nullptr;
+  }
+  fill_shared(*receive, *taken);
+  return receive;
+}
+
+bool Matcher::take_shared(Channel* from, const SharedReceives::Receive& wanted) {
+  UnexpectedMessage* const message = queues_.application(wanted.tagged).find(from, wanted.tag, wanted.ignore);
+  if (message == nullptr) return false;
+  RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();
+  if (receive == nullptr) return false;
+  if (!context_.bindings.shared_receives->claim(wanted)) {
+    pulls_.pool().release(*receive);
+    return true;
+  }
+  fill_shared(*receive, wanted);
+  take(*receive, *message);
+  return true;
+}
+
 Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
   MultiRecvBuffer* const buffer = pulls_.pool().acquire<MultiRecvBuffer>();
   if (buffer == nullptr) return Status::again;
@@ -257,7 +294,14 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
   // The segment for which this side waits may lie behind this message. If the message had to wait, each side
   // would wait for the other forever.
   const bool waited_for = channel.waits_for_peer() && messages_.alive() < settings.unexpected_hard_max / part;
-  return capacity || waited_for || queues_.of(segment).would_match(&channel, segment.tag);
+  return capacity || waited_for || queues_.of(segment).would_match(&channel, segment.tag) ||
+         shares_receive_for(channel, segment);
+}
+
+bool Matcher::shares_receive_for(const Channel& channel, const wire::Segment& first) const {
+  const SharedReceives* const shared = context_.bindings.shared_receives;
+  const auto sender = [&] { return context_.handles.handle_of(channel); };
+  return shared != nullptr && !first.internal() && shared->would_match(first.tagged(), first.tag, sender);
 }
 
 void Matcher::fail_messages(Channel& channel, Status status) {

@@ -15,6 +15,7 @@
 #include "protocol/control_sender.h"
 #include "protocol/match_queue.h"
 #include "protocol/pull_receiver.h"
+#include "protocol/shared_receives.h"
 
 namespace cluster::protocol {
 
@@ -28,6 +29,9 @@ class Matcher {
   bool cancel(const void* context);
   /// Directs the application's receives from `from` to `to`, in their order. They take what `to` has sent.
   void redirect(const Channel& from, Channel& to);
+  /// Gives a stored message that matches to a receive of the shared receives, which has just been added.
+  /// Returns true if the receive waits no longer. `from`: as for receive().
+  bool take_shared(Channel* from, const SharedReceives::Receive& wanted);
 
   // --- arrivals ---
   /// Returns false if the segment begins a message that no receive waits for, and the store has no capacity
@@ -41,7 +45,9 @@ class Matcher {
   /// Returns the posted receive for a message of `total` bytes, or null.
   RecvRequest* match(Channel& channel, const wire::Segment& first, std::size_t total) {
     RecvRequest* const receive = queues_.of(first).match(&channel, first.tag);
-    if (receive == nullptr || receive->kind == IncomingRequest::Kind::receive) [[likely]]
+    if (receive == nullptr)
+      return context_.bindings.shared_receives == nullptr ? nullptr : adopt(channel, first);
+    if (receive->kind == IncomingRequest::Kind::receive) [[likely]]
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
   }
@@ -88,6 +94,8 @@ class Matcher {
   Status post_buffer(Channel* from, const RecvOp& op);
   void fill_buffer(MultiRecvBuffer& buffer);
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
+  RecvRequest* adopt(const Channel& channel, const wire::Segment& first);
+  void fill_shared(RecvRequest& receive, const SharedReceives::Receive& shared) const;
   void take(RecvRequest& receive, UnexpectedMessage& message);
   void hand_over(RecvRequest& receive, UnexpectedMessage& message);
   void peek(Channel* from, const RecvOp& op);
@@ -95,6 +103,7 @@ class Matcher {
   void free_bytes(UnexpectedMessage& message);
   void drop(UnexpectedMessage& message);
   void drop_and_release(UnexpectedMessage& message);
+  bool shares_receive_for(const Channel& channel, const wire::Segment& first) const;
   bool ready_when_scarce(const Channel& channel, const wire::Segment& segment);
   void update_scarce();
 

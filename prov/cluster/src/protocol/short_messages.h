@@ -16,7 +16,8 @@ class ShortMessages : MessengerParts {
   /// Decides where arrivals are reported. Called when the endpoint's bindings have changed.
   void attach() {
     const EndpointBindings& bindings = context_.bindings;
-    const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
+    const bool plain = bindings.receive_counter == nullptr && bindings.shared_receives == nullptr &&
+                       !bindings.report_unknown_source;
     rx_queue_ = plain ? bindings.rx_queue : nullptr;
   }
   /// Returns the queue in which arrivals are reported. Null if the endpoint must also report them in another

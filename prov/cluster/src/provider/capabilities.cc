@@ -105,9 +105,8 @@ void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_
   check.at_most("max_order_raw_size", hint.max_order_raw_size, capabilities.ordered_max);
   check.at_most("max_order_war_size", hint.max_order_war_size, capabilities.ordered_max);
   check.at_most("max_order_waw_size", hint.max_order_waw_size, capabilities.ordered_max);
-  // This also refuses FI_SHARED_CONTEXT, which is the largest value.
-  check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);
-  check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
+  if (hint.tx_ctx_cnt != FI_SHARED_CONTEXT) check.at_most("tx_ctx_cnt", hint.tx_ctx_cnt, 1);
+  if (hint.rx_ctx_cnt != FI_SHARED_CONTEXT) check.at_most("rx_ctx_cnt", hint.rx_ctx_cnt, 1);
   check.none(api::GivenAuthKey(hint, version).refusal());
 }
 
@@ -146,8 +145,8 @@ void check_domain(Check& check, const Capabilities& capabilities, const fi_domai
   check.at_most("domain_attr->rx_ctx_cnt", hint.rx_ctx_cnt, kObjectsMax);
   check.at_most("max_ep_tx_ctx", hint.max_ep_tx_ctx, 1);
   check.at_most("max_ep_rx_ctx", hint.max_ep_rx_ctx, 1);
-  check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, 0);
-  check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, 0);
+  check.at_most("max_ep_stx_ctx", hint.max_ep_stx_ctx, kObjectsMax);
+  check.at_most("max_ep_srx_ctx", hint.max_ep_srx_ctx, kObjectsMax);
   if (old_registration(caller.version)) return;  // these callers do not have the fields below
   check.at_most("cntr_cnt", hint.cntr_cnt, kObjectsMax);
   check.at_most("mr_iov_limit", hint.mr_iov_limit, kRegionSlicesMax);
@@ -211,6 +210,9 @@ void describe_side(Attributes& attributes, const Capabilities& capabilities, std
 /// so the answer repeats the hint.
 std::uint64_t tag_format(std::uint64_t hinted) { return hinted == 0 ? kTagFormat : hinted; }
 
+/// Returns the number of contexts for the answer: an endpoint has one of its own, or shares one.
+std::size_t contexts(std::size_t hinted) { return hinted == FI_SHARED_CONTEXT ? FI_SHARED_CONTEXT : 1; }
+
 void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities, const fi_ep_attr* hint) {
   attributes.type = capabilities.type;
   attributes.protocol = kProtocol;
@@ -220,8 +222,8 @@ void describe_endpoint(fi_ep_attr& attributes, const Capabilities& capabilities,
   attributes.max_order_war_size = capabilities.ordered_max;
   attributes.max_order_waw_size = capabilities.ordered_max;
   attributes.mem_tag_format = tag_format(api::attributes_at(hint).mem_tag_format);
-  attributes.tx_ctx_cnt = 1;
-  attributes.rx_ctx_cnt = 1;
+  attributes.tx_ctx_cnt = contexts(api::attributes_at(hint).tx_ctx_cnt);
+  attributes.rx_ctx_cnt = contexts(api::attributes_at(hint).rx_ctx_cnt);
 }
 
 /// The three bits that replace FI_MR_BASIC since 1.5.
@@ -262,6 +264,8 @@ void describe_domain(fi_domain_attr& attributes, std::uint64_t granted, std::uin
   attributes.rx_ctx_cnt = kObjectsMax;
   attributes.max_ep_tx_ctx = 1;
   attributes.max_ep_rx_ctx = 1;
+  attributes.max_ep_stx_ctx = kObjectsMax;
+  attributes.max_ep_srx_ctx = kObjectsMax;
   attributes.cntr_cnt = kObjectsMax;
   attributes.mr_iov_limit = kRegionSlicesMax;
   attributes.caps = granted & kDomainSide;

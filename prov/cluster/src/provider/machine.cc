@@ -35,7 +35,7 @@ std::string text_of(const Counters& counters) {
     if (value == 0) return;
     text.append(" ").append(name).append("=").append(std::to_string(value));
   });
-  return text;
+  return text.empty() ? " it was not used" : text;
 }
 
 std::string joined(const std::vector<std::string>& words) {

@@ -161,8 +161,10 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
     if (port)
       opened = os::open_verbs_link(options.text(Options::Name::test_verbs), *port, environment, why_not);
     if (opened.link == nullptr) {
-      environment.log.info("%s has no rail over an RDMA device: %s", place.interface.name.c_str(),
-                           why_not.c_str());
+      // A node without RDMA devices says so once, not once for each interface.
+      if (why_not != reason)
+        environment.log.info("%s has no rail over an RDMA device: %s", place.interface.name.c_str(),
+                             why_not.c_str());
       if (reason.empty()) reason = why_not;
       continue;
     }

@@ -6,7 +6,8 @@ namespace cluster::shm {
 
 void FastLane::attach() {
   const protocol::EndpointBindings& bindings = context_.bindings;
-  const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
+  const bool plain = bindings.receive_counter == nullptr && bindings.shared_receives == nullptr &&
+                     !bindings.report_unknown_source;
   rx_queue_ = plain ? bindings.rx_queue : nullptr;
 }
 

@@ -28,7 +28,8 @@
 // The lane leaves all other segments to LocalPeers::deliver. Among them are messages that match a
 // multi-receive buffer, or a receive behind many others in the queue. Messages that might not fit into the
 // unexpected store, and messages after which this side must grant credit, are also among them. If a counter
-// for receives is bound, the lane leaves all messages to the general path.
+// for receives is bound, or the endpoint shares receives with others, the lane leaves all messages to the
+// general path.
 //
 // Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
 // peer knows the id of this request, so the lane need not return the request to the pool and take a new one.
@@ -135,7 +136,8 @@ class FastLane : protocol::MessengerParts {
   template <typename Read>
   [[gnu::noinline]] Outcome receive_later(LocalPeer& peer, Read& read) {
     ShortMessage message;
-    if (!peer.ring->peek_short(message)) return Outcome::refused;
+    if (context_.bindings.shared_receives != nullptr || !peer.ring->peek_short(message))
+      return Outcome::refused;
     protocol::MatchQueue& queue = matcher_.queues().application(message.header.tagged);
     const auto [receive, whole, awaits_sender] = queue.match_among_few(&peer.channel, message.header.tag);
     if (receive != nullptr) return taken_if(deliver<Place::later>(peer, queue, *receive, message, read));

@@ -43,12 +43,14 @@ class MappedRegions {
 
   void set_process(const Process& process) { process_ = process; }
   /// Returns the address, in this process, of a part of the entry's region. Returns null if the region is not
-  /// mapped. The initiator must have marked the entry as in use. Each call counts as a use.
+  /// mapped, or if the part is outside of what was mapped: the peer writes the entry, and need not be honest.
+  /// The initiator must have marked the entry as in use. Each call counts as a use.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                 std::size_t length) {
-    if (number == last_number_ && entries.at(number).generation == last_->generation &&
-        last_->mapping.ready()) [[likely]]
-      return last_->mapping.begin() + offset;
+    if (number == last_number_ && entries.at(number).generation == last_->generation) [[likely]] {
+      if (std::byte* const here = last_->mapping.ready_at(offset, length)) [[likely]]
+        return here;
+    }
     return at_another(entries, number, offset, length);
   }
   /// Returns the number of the key's entry if its region is probably mapped, else kEntries. The entry need

@@ -2,7 +2,7 @@
 """Counts what a 64-byte message alone in its frame costs its sender and its receiver, over each link, beside the kernel's
 work, and holds it to the budget.
 
-usage: frames.py [--budget FILE] [--functions N] [--times] PROGRAM
+usage: frames.py [--budget FILE] [--functions N] [--times [--rounds N] [--sizes N,N]] PROGRAM
 
 Both ends belong to one thread, in two virtual nodes. The budget is the table in docs/budget.md; growth by more than 2 %
 fails. With --times nothing is counted: a table says where the time of messages of several sizes goes. Exit status 77: the counting tool is missing, or no virtual nodes can be made.
@@ -29,7 +29,6 @@ SECONDS_MAX = 200
 RUNS_MAX = 6
 LINKS = ("packet", "udp")
 SIZES = (64, 1024, 4096, 16384, 65536)
-ROUNDS = 5  # of each figure of the table of times
 # what the table calls it -> the function of the program that does it
 EXCHANGES, LOOKS = "budget_frame_exchanges", "budget_frame_looks"
 LOOK_ROW, LOOK = "a look at the network, nothing there", "cluster::network::NetworkTransport::receive_short"
@@ -41,12 +40,12 @@ def environment_of(link):
     return {**os.environ, "FI_CLUSTER_LINK": link, "FI_CLUSTER_SHM": "no"}
 
 
-def times(program):
+def times(program, rounds, sizes):
     """Prints a table in Markdown: medians of some rounds, the two ends one after the other on one processor."""
     nodes = virtual_nodes.shared(2)
     print("| microseconds | to send | of which kernel | to arrive | of which kernel |\n|---|---:|---:|---:|---:|")
-    runs = {(link, size): [] for link in LINKS for size in SIZES}
-    for _ in range(ROUNDS):
+    runs = {(link, size): [] for link in LINKS for size in sizes}
+    for _ in range(rounds):
         for (link, size), found in runs.items():
             command = ["taskset", "-c", "0", program, nodes.namespace(1), nodes.namespace(2), str(MESSAGES), str(size)]
             output = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=True,
@@ -127,11 +126,13 @@ def main():
     parser.add_argument("--budget", default="", help="the document with the table; without it figures are only printed")
     parser.add_argument("--functions", type=int, default=0, metavar="N", help="show the N dearest functions of each link")
     parser.add_argument("--times", action="store_true", help="print where the time goes, and count nothing")
+    parser.add_argument("--rounds", type=int, default=5, help="of each figure of the table of times (default: %(default)s)")
+    parser.add_argument("--sizes", type=lambda text: [int(word) for word in text.split(",")], default=SIZES, help="bytes of the messages there")
     parser.add_argument("program", help="budget_frames")
     options = parser.parse_args()
     if options.times:
         virtual_nodes.require("taskset")
-        times(options.program)
+        times(options.program, options.rounds, options.sizes)
         return 0
     if shutil.which("valgrind") is None:
         print("needs valgrind (Debian: valgrind): not run")

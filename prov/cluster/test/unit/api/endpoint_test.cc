@@ -155,15 +155,12 @@ TEST_F(EndpointTest, ReturnsTheErrorOfBuildingTheEngine) {
   EXPECT_EQ(fi_enable(endpoint), 0);
 }
 
-TEST_F(EndpointTest, RefusesOtherTypesSharedContextsAndCompletionLevels) {
+TEST_F(EndpointTest, RefusesOtherTypesAndCompletionLevels) {
   fid_ep* other = nullptr;
   EXPECT_EQ(fi_endpoint(domain, nullptr, &other, nullptr), -FI_EINVAL);
   info.ep.type = FI_EP_SOCK_STREAM;
   EXPECT_EQ(fi_endpoint(domain, &info.info, &other, nullptr), -FI_EINVAL);
   info.ep.type = FI_EP_RDM;
-  info.ep.tx_ctx_cnt = FI_SHARED_CONTEXT;
-  EXPECT_EQ(fi_endpoint(domain, &info.info, &other, nullptr), -FI_EINVAL);
-  info.ep.tx_ctx_cnt = 0;
   info.tx.op_flags = FI_COMMIT_COMPLETE;
   EXPECT_EQ(fi_endpoint(domain, &info.info, &other, nullptr), -FI_EBADFLAGS);
   info.tx.op_flags = 0;

@@ -154,7 +154,7 @@ TEST_F(LocalSocketTest, ANameBelongsToOneListenerAtATime) {
 
 TEST_F(LocalSocketTest, SaysWhyThereIsNoConnection) {
   EXPECT_FALSE(LocalSocket::connect(unique_name(), reason));
-  EXPECT_NE(reason.find("no process on this node listens"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("no process on this node offers"), std::string::npos) << reason;
 }
 
 TEST_F(LocalSocketTest, NamesArePrefixFree) {

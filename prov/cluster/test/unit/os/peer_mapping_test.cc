@@ -69,6 +69,25 @@ class PeerMappingTest : public testing::Test {
   GuardPage page = GuardPage::open(random);
 };
 
+/// The length and the offset may come from a peer that lies.
+TEST_F(PeerMappingTest, NothingOutsideOfTheRange) {
+  const int file = file_in_memory(kSize);
+  const TestMap memory(MAP_SHARED, file);
+  PeerMapping mapping = open(memory, kPage, 40 * kPage);
+  ASSERT_TRUE(mapping);
+  for (const std::uint64_t offset : {std::uint64_t{40 * kPage}, std::uint64_t{1} << 40, ~std::uint64_t{0}}) {
+    EXPECT_EQ(mapping.at(offset, 1), nullptr);
+    EXPECT_EQ(mapping.ready_at(offset, 1), nullptr);
+  }
+  EXPECT_EQ(mapping.at(1, 40 * kPage), nullptr);
+  EXPECT_EQ(mapping.at(0, ~std::size_t{0}), nullptr);
+  EXPECT_EQ(mapping.ready_at(0, 1), nullptr) << "most of it is not populated";
+  ASSERT_NE(mapping.at(0, 40 * kPage), nullptr);
+  EXPECT_EQ(mapping.ready_at(40 * kPage - 8, 8), mapping.at(40 * kPage - 8, 8));
+  EXPECT_EQ(mapping.ready_at(40 * kPage - 7, 8), nullptr);
+  ::close(file);
+}
+
 TEST_F(PeerMappingTest, AFileInMemoryIsMappedAnywhereInIt) {
   const int file = file_in_memory(3 * kSize);
   const TestMap memory(MAP_SHARED, file, kSize);

@@ -47,7 +47,7 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   engine::PeerStats far;
   far.name = node(2);
   far.carrier = "packet";
-  far.carrier_reason = "no shared memory: no process on this node listens at this name";
+  far.carrier_reason = "no shared memory: no process on this node offers it at this address";
   far.footprint = 5000;
   far.flow = reliability::FlowStats{};
   far.flow->heard_at = Time(2s);

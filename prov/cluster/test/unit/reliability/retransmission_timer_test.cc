@@ -33,6 +33,16 @@ TEST(RetransmissionTimer, OneTailLossProbeThenTimeoutsThatBackOff) {
   EXPECT_EQ(timer.deadline(round_trip), kNever);
 }
 
+/// Found by the simulator (keyed seed 1394997757181541180): the first acknowledgement of a session came after
+/// an outage, and the tail loss probe would have waited for 99 s.
+TEST(RetransmissionTimer, TheFirstAnswerAfterAnOutageDelaysNothing) {
+  multipath::RttEstimator round_trip;
+  round_trip.sample(33s);
+  RetransmissionTimer timer(25us);
+  timer.on_sent(Time(1ms));
+  EXPECT_LE(timer.deadline(round_trip), Time(1ms) + 4s);
+}
+
 TEST(RetransmissionTimer, ItIsPersistentAfterTwoTimeoutsInARowWithoutAnAnswer) {
   const multipath::RttEstimator round_trip;
   RetransmissionTimer timer(25us);

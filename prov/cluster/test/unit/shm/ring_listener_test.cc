@@ -177,7 +177,7 @@ TEST_F(RingListenerTest, TheWriterLearnsThatItsPeerIsGone) {
 TEST_F(RingListenerTest, SaysWhyAPeerIsNotReached) {
   const Connection none = alice->connect(fresh_peer_name());
   EXPECT_FALSE(none.outbox);
-  EXPECT_NE(none.reason.find("no process on this node listens"), std::string::npos) << none.reason;
+  EXPECT_NE(none.reason.find("no process on this node offers"), std::string::npos) << none.reason;
   EXPECT_FALSE(alice->connect(SocketAddress{}).outbox);
   EXPECT_FALSE(alice->connect(test::process_address(0)).outbox);
 }

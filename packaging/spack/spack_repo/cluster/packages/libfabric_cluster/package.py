@@ -11,7 +11,7 @@ class LibfabricCluster(CMakePackage):
     """Provider of libfabric for ordinary Ethernet clusters: shared memory inside a node, raw Ethernet frames or UDP
     between nodes, without a kernel module or a daemon."""
 
-    homepage = "https://cluster.example"
+    homepage = "https://ofiwg.github.io/libfabric/"  # of libfabric: the provider has no page of its own
     url = f"file://{os.getcwd()}/build/package/libfabric-cluster-0.9.0.tar.gz"
     manual_download = True
 

@@ -1,0 +1,72 @@
+// Shared contexts (fi_endpoint(3)): objects that several endpoints of a domain bind instead of having their
+// own transmit or receive context.
+//
+// A SharedTx is only a name, because each endpoint has its own queues for sends anyway. A SharedRx holds
+// receives. A message to any of its endpoints takes the oldest receive that matches
+// (protocol/shared_receives.h). The completion goes to the queues and counters of that endpoint.
+#pragma once
+
+#include <rdma/fi_endpoint.h>
+
+#include <mutex>
+#include <vector>
+
+#include "api/domain.h"
+#include "api/fid_object.h"
+#include "engine/engine.h"
+#include "protocol/shared_receives.h"
+
+namespace cluster::api {
+
+class SharedTx : public fid_stx, public RefCounted {
+ public:
+  using Handle = fid_stx;
+
+  static int open(Domain& domain, const fi_tx_attr* attributes, fid_stx** handle, void* context);
+  Domain& domain() { return *domain_; }
+
+ private:
+  SharedTx(Domain& domain, void* context);
+
+  Ref<Domain> domain_;
+};
+
+class SharedRx : public fid_ep, public RefCounted {
+ public:
+  using Handle = fid_ep;
+
+  static int open(Domain& domain, const fi_rx_attr* attributes, fid_ep** handle, void* context);
+
+  Domain& domain() { return *domain_; }
+  protocol::SharedReceives& receives() { return receives_; }
+  /// From now until remove_engine(), messages to the endpoint of `engine` may take receives. `queue`: where
+  /// the endpoint reports receives, or null.
+  void add_engine(engine::Engine& engine, protocol::CompletionQueue* queue);
+  void remove_engine(engine::Engine& engine);
+
+  /// Posts a receive. `op.from` counts only if the context directs receives (FI_DIRECTED_RECV).
+  ssize_t receive(protocol::RecvOp op);
+  /// Cancels one receive that has this context. Any endpoint of the context reports it.
+  ssize_t cancel(void* context);
+  int control(int command, void* argument);
+  /// True if a receive without flags reports its success to a queue that selects receives.
+  bool reports_receives() const { return reports_; }
+
+ private:
+  SharedRx(Domain& domain, const fi_rx_attr& attributes, void* context);
+
+  struct Taker {
+    engine::Engine* engine;
+    protocol::CompletionQueue* queue;
+  };
+
+  InheritedFid inherited_fid_{fid};
+  Ref<Domain> domain_;
+  bool directs_;
+  bool reports_;
+  protocol::SharedReceives receives_;
+  std::mutex mutex_;  ///< taken before the lock of an engine
+  std::vector<Taker> takers_;
+};
+
+}  // namespace cluster::api
