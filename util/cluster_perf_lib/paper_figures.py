@@ -1,7 +1,6 @@
 """The figures of one run as the page about the papers asks for them, and how its cells and tables are written."""
 from dataclasses import dataclass
 
-from . import limits
 from .rows import size_text, value_text
 from .samples import times_as_good
 from .transports import BETWEEN, INSIDE
@@ -69,10 +68,12 @@ class Figures:
                       if key[:5] == (column.place, column.level, column.transport, column.wait, measure))
 
     def share(self, column, size):
-        """The share of the bare maximum that the bandwidth is, in words."""
+        """The share of the fastest bare stream or copy, of any size, that the bandwidth is, in words."""
         result = self.get(column, "bandwidth", size)
-        found = limits.of(result, self.all) if result else None
-        return f"{100 * times_as_good(result, found):.0f} %" if found else "-"
+        bare = [each for each in self.all if each["place"] == column.place and each["measure"] in ("stream", "copy")]
+        if result is None or not bare:
+            return "-"
+        return f"{100 * times_as_good(result, max(bare, key=lambda each: each['median'])):.0f} %"
 
     def rows(self, measure, **fields):
         """The rows of a measure of whole programs that have these values."""
@@ -117,7 +118,7 @@ def summary(figures, columns, more=()):
 
 
 def summary_with_share(figures, columns, size):
-    """The share is that of a stream of the kernel between nodes, or one copy inside a node."""
+    """The share is that of Figures.share()."""
     lines = [[*summary_line(column.head, cell(figures.get(column, "latency", 8)), figures.series(column, "bandwidth")), figures.share(column, size)]
              for column in columns]
     return table(["", "8 B", "highest bandwidth", "half of it from", f"share of the maximum, {size_text(size)}"], lines)

@@ -42,7 +42,7 @@ def _clic(figures):
     columns, pvm = (OURS, OURS_MPI, TCP, TCP_MPI), _pvm_columns(figures)
     gain = times_as_good(figures.get(OURS_MPI, "latency", _SMALL), figures.get(TCP_MPI, "latency", _SMALL))
     large = times_as_good(figures.get(OURS_MPI, "bandwidth", _LARGE), figures.get(TCP_MPI, "bandwidth", _LARGE))
-    beside = ("PVM sends through TCP in any case, over the plain network or over cluster-ip." if pvm
+    beside = ("PVM takes its direct route, TCP between the tasks, over the plain network or over cluster-ip." if pvm
               else paper_programs.or_reason(lambda found: found.pvm("over"), figures, "PVM")[-1])
     return [*_by_size(figures, columns, "latency", pvm),
             f"CLIC goes around TCP/IP, and so do raw frames: MPI over them is {gain:.2f} times as good as over TCP for {size_text(_SMALL)}. {beside}",
@@ -72,9 +72,10 @@ def _bcl(figures):
 
 def _bip(figures):
     return [*summary_with_share(figures, (OURS, OURS_MPI, ON_NODE, ON_NODE_MPI), _LARGE),
-            "The suite has the same layers: BIP between nodes, BIP-SMP inside them, MPI-BIP above. Between nodes, half of the highest bandwidth needs "
-            f"messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller ones share frames, but each has a cost of its own. The "
-            "maximum is a stream of the kernel between nodes, and one copy inside a node, which two processors that copy together can exceed."]
+            "BIP has the layers that the provider has: one between nodes, one inside them (BIP-SMP), MPI above (MPI-BIP). Between nodes, half of the highest "
+            f"bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller messages share frames, but each message costs "
+            "some time. The maximum is the fastest stream of the kernel between nodes, and the fastest copy by one processor inside a node, which two "
+            "processors that copy together can exceed."]
 
 
 def _mpc(figures):
@@ -84,7 +85,7 @@ def _mpc(figures):
     gain = times_as_good(figures.get(OURS, "latency", 8), figures.get(UDP_ASLEEP, "latency", 8))
     return [*table(["", "8 B", "1 MB"], rows),
             f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts. Here polling over raw frames is {gain:.2f} times as fast as UDP "
-            "with a wait that sleeps. Most of the difference is the time in which the kernel wakes the sleeper; it sends in both cases.",
+            "with a wait that sleeps. Most of the difference is the time in which the kernel wakes the sleeper: the kernel sends the frame in both cases.",
             *paper_programs.or_reason(paper_programs.gauss, figures, "The Gauss elimination"),
             *paper_programs.or_reason(paper_programs.exchanges, figures, "Its exchanges"),
             *paper_programs.or_reason(paper_programs.control, figures, "The size of control messages")]
@@ -96,9 +97,9 @@ def _deck(figures):
             for column in (OURS, UDP, TCP, OURS_MPI, TCP_MPI)]
     if all(share == "-" for share in rows[0][2:]):
         raise ValueError("no bare stream")
-    return [*table(["", "64 B", *(f"share of a bare stream, {size_text(size)}" for size in sizes)], rows),
-            "DECK states its bandwidth as a share of what the card can do. Here the maximum is a stream of the kernel without any protocol above, on the "
-            "same machine: the rest goes into headers, checksums and acknowledgements.",
+    return [*table(["", "64 B", *(f"share of the maximum, {size_text(size)}" for size in sizes)], rows),
+            "DECK states its bandwidth as a share of what the card can do. Here the maximum is the fastest stream of the kernel without any protocol above, on "
+            "the same machine: the rest goes into headers, checksums, acknowledgements and copies.",
             *paper_programs.or_reason(paper_programs.mailbox, figures, "Mailboxes")]
 
 
@@ -190,6 +191,7 @@ def render(runs):
              "`util/cluster-perf --papers`, from the newest run on each class of machine.", ""]
     for report in runs.values():
         lines += [f"- {_about(report)}"]
+    lines += [f"- There is no run on a machine {words} yet." for name, words in _CLASSES.items() if name not in runs]
     lines += ["", "The nodes are virtual, so no wire and no card take part: absolute figures of 1998 to 2003 and these do not compare, but their "
               "relations do."]
     for paper in PAPERS:
