@@ -141,7 +141,7 @@ SINGLE_TEST(Getinfo, RefusesWhatItCannotKeep) {
     spoil(*hints);
     EXPECT_EQ(ask(hints.get()), -FI_ENODATA) << what;
   };
-  refused("message endpoints", [](fi_info& i) { i.ep_attr->type = FI_EP_MSG; });
+  refused("stream endpoints", [](fi_info& i) { i.ep_attr->type = FI_EP_SOCK_STREAM; });
   refused("too much completion data", [](fi_info& i) { i.domain_attr->cq_data_size = 9; });
   refused("too much inject", [](fi_info& i) { i.tx_attr->inject_size = std::size_t{1} << 40; });
   refused("too many pieces to send", [](fi_info& i) { i.tx_attr->iov_limit = 1000; });

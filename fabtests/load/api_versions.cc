@@ -62,8 +62,11 @@ void ask_one(const InfoCalls& calls, std::uint32_t version, Expectations& verdic
   if (plain.list != nullptr) {
     check_names(*plain.list, version, verdict);
     const fi_info* second = plain.list->next;
-    verdict.expect(second != nullptr && second->ep_attr->type == FI_EP_DGRAM && second->next == nullptr,
-                   "%u.%u: datagrams come second, and nothing third", FI_MAJOR(version), FI_MINOR(version));
+    const fi_info* third = second != nullptr ? second->next : nullptr;
+    verdict.expect(third != nullptr && second->ep_attr->type == FI_EP_MSG &&
+                       third->ep_attr->type == FI_EP_DGRAM && third->next == nullptr,
+                   "%u.%u: connections come second, datagrams third, and nothing fourth", FI_MAJOR(version),
+                   FI_MINOR(version));
     check_attributes(*plain.list, version, verdict);
     verdict.expect((plain.list->caps & kEverybodysCaps) == kEverybodysCaps,
                    "%u.%u: all capabilities without hints", FI_MAJOR(version), FI_MINOR(version));

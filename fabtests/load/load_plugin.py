@@ -100,7 +100,7 @@ class Check:
     def found_twice(self):
         directory = str(self.options.plugin.resolve().parent)
         result = self.probe("count", FI_PROVIDER_PATH=f"{directory}:{directory}/")
-        self.expect(result.stdout.strip() == "2", "found twice, offered once (each kind of endpoint)", result)
+        self.expect(result.stdout.strip() == "3", "found twice, offered once (each kind of endpoint)", result)
 
     def other_copy(self):
         """The same core as another file with another name: MPI packages rename theirs."""
@@ -113,15 +113,15 @@ class Check:
 
     def under_another_name(self):
         result = self.run([self.options.probe, self.other_copy(), "count"])
-        self.expect(result.stdout.strip() == "2", "a core under another name gets its provider", result)
+        self.expect(result.stdout.strip() == "3", "a core under another name gets its provider", result)
 
     def beside_another_core(self):
         result = self.probe("beside", str(self.other_copy()), FI_LOG_LEVEL="warn")
-        self.expect(result.stdout.split() == ["2", "0"], "a second core in one process is refused", result)
+        self.expect(result.stdout.split() == ["3", "0"], "a second core in one process is refused", result)
 
     def fi_info(self):
         result = self.run(["fi_info", "-p", "cluster"], LD_LIBRARY_PATH=str(self.libfabric.parent))
-        self.expect(result.returncode == 0 and result.stdout.count("provider: cluster\n") == 2, "fi_info -p cluster", result)
+        self.expect(result.returncode == 0 and result.stdout.count("provider: cluster\n") == 3, "fi_info -p cluster", result)
         self.expect("FI_EP_RDM" in result.stdout, "fi_info shows the endpoint type", result)
         self.expect("ofi_" not in result.stdout, "no layered provider slips in front", result)
 

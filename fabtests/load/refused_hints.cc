@@ -17,7 +17,11 @@ struct Refusal {
 };
 
 constexpr Refusal kRefusals[] = {
-    {"connected endpoints", [](fi_info& hints) { hints.ep_attr->type = FI_EP_MSG; }},
+    {"multicast over connections",
+     [](fi_info& hints) {
+       hints.ep_attr->type = FI_EP_MSG;
+       hints.caps = FI_MSG | FI_MULTICAST;
+     }},
     {"tagged datagrams",
      [](fi_info& hints) {
        hints.ep_attr->type = FI_EP_DGRAM;

@@ -1,5 +1,9 @@
 // The admission of frames: any bytes, and frames of each kind with any blocks, whose checksum is right. What
-// is admitted is decoded as every component behind it does.
+// is admitted is decoded as every component behind it does. The same bytes also go to the gate for connection
+// messages.
+#include <algorithm>
+
+#include "connection/connection_message.h"
 #include "fuzz/hostile_input.h"
 #include "print/print.h"
 #include "wire/admit.h"
@@ -54,6 +58,14 @@ void read(ConstBytes bytes) {
   }
 }
 
+/// What the gate takes is encoded to the same bytes.
+void read_connection_message(ConstBytes bytes) {
+  connection::Message message;
+  if (!connection::decode(bytes, message)) return;
+  const connection::MessageBytes again = connection::encode(message);
+  if (!std::ranges::equal(again.span(), bytes)) __builtin_trap();
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -62,6 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   // A copy of exactly its size, so that the sanitizer detects a read beyond it.
   std::vector<std::byte> frame(size - 1);
   if (!frame.empty()) std::memcpy(frame.data(), data + 1, frame.size());
+  read_connection_message(frame);
   if (fix_header && frame.size() >= sizeof(wire::FrameHeader) && frame.size() <= wire::kFrameMax) {
     frame[0] = std::byte{wire::kMagic};
     frame[1] = std::byte{wire::kVersion};

@@ -99,7 +99,7 @@ MUTATIONS = [
      "keep(slot, rest);",
      "keep(slot, {});"),
     ("forgets what was announced when its sender is lost", "protocol/matcher.cc",
-     "if (message.receive != nullptr || message.discarded || message.collective) return drop(message);",
+     "if (message.receive != nullptr || message.discarded || message.internal) return drop(message);",
      "if (message.total != 0) return drop(message);"),
     ("stores more messages than it may", "protocol/matcher.h",
      "return plentiful() || ready_when_scarce(channel, segment);",

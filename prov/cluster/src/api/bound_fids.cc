@@ -87,9 +87,14 @@ int BoundFids::bind_cntr(Cntr& cntr, std::uint64_t flags) {
   return 0;
 }
 
-int BoundFids::check_complete(std::uint64_t caps) const {
+int BoundFids::check_complete(const EpOptions& options) const {
   Log& log = domain_.platform().log();
-  if (!av_) {
+  const std::uint64_t caps = options.caps();
+  if (options.connects() && !eq_) {
+    log.warn("fi_enable: no event queue is bound to an FI_EP_MSG endpoint; call fi_ep_bind with one first");
+    return -FI_ENOEQ;
+  }
+  if (!options.connects() && !av_) {
     log.warn("fi_enable: no address vector is bound; call fi_ep_bind with an address vector first");
     return -FI_ENOAV;
   }
@@ -157,9 +162,10 @@ void BoundFids::each_progress(Visit&& visit) const {
   for (const auto& cntr : cntrs_) visit((*cntr)->progress());
 }
 
-void BoundFids::add_engine(engine::Engine& engine, bool joins) const {
+void BoundFids::add_engine(engine::Engine& engine, const EpOptions& options) const {
   each_progress([&](Progress& progress) { progress.add(engine); });
-  if (joins && eq_) eq_->progress().add(engine);
+  const bool waits_for_events = options.connects() || (options.caps() & FI_COLLECTIVE);
+  if (waits_for_events && eq_) eq_->progress().add(engine);
   if (shared_rx_) shared_rx_->add_engine(engine, rx_cq_ ? &rx_cq_->queue() : nullptr);
 }
 

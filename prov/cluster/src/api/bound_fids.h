@@ -20,9 +20,9 @@ class BoundFids {
   explicit BoundFids(Domain& domain) : domain_(domain) {}
 
   int bind(fid_t object, std::uint64_t flags);
-  /// Checks whether all objects that an endpoint with these capabilities needs are bound. If so, returns 0.
+  /// Checks whether all objects that an endpoint with these options needs are bound. If so, returns 0.
   /// Otherwise logs which object is missing and returns a negative libfabric error.
-  int check_complete(std::uint64_t caps) const;
+  int check_complete(const EpOptions& options) const;
 
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
@@ -34,9 +34,8 @@ class BoundFids {
   protocol::CompletionQueue* queue_for(protocol::Completion::Kind kind) const;
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
   /// From now until remove_engine(), each read of a bound queue or counter makes progress on `engine`.
-  /// `joins`: true if the endpoint may join teams. In this case each read of the event queue makes progress
-  /// as well.
-  void add_engine(engine::Engine& engine, bool joins) const;
+  /// If the endpoint connects or may join teams, each read of the event queue makes progress as well.
+  void add_engine(engine::Engine& engine, const EpOptions& options) const;
   void remove_engine(engine::Engine& engine) const;
 
  private:

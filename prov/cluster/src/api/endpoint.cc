@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "api/ops_tables.h"
+#include "api/passive_endpoint.h"
 #include "api/sockaddr_io.h"
 #include "base/enumeration.h"
 
@@ -103,8 +104,38 @@ constinit fi_ops_ep endpoint_ops = {
     .tx_size_left = tx_size_left,
 };
 
-/// The table for connection management. The endpoint has no connections, so only the calls for names and
-/// groups are implemented.
+ConnectedEnd& connected_end_of(fid_ep* handle) { return *endpoint_of(handle).connected_end(); }
+
+int connect_to(fid_ep* handle, const void* address, const void* data, std::size_t size) noexcept {
+  return guarded([&] { return connected_end_of(handle).connect(address, data, size); });
+}
+
+int accept_request(fid_ep* handle, const void* data, std::size_t size) noexcept {
+  return guarded([&] { return connected_end_of(handle).accept(data, size); });
+}
+
+int shut_down(fid_ep* handle, std::uint64_t flags) noexcept {
+  return guarded([&] { return connected_end_of(handle).shut_down(flags); });
+}
+
+int get_peer(fid_ep* handle, void* address, std::size_t* size) noexcept {
+  return guarded([&] { return connected_end_of(handle).get_peer(address, size); });
+}
+
+/// The table of an FI_EP_MSG endpoint.
+constinit fi_ops_cm connected_cm_ops = [] {
+  auto ops = stub_ops<fi_ops_cm>(kEnosys);
+  ops.setname = Method<&Endpoint::set_name>::entry;
+  ops.getname = Method<&Endpoint::get_name>::entry;
+  ops.getpeer = get_peer;
+  ops.connect = connect_to;
+  ops.accept = accept_request;
+  ops.shutdown = shut_down;
+  return ops;
+}();
+
+/// The table of the other endpoints. They have no connections, so only the calls for names and groups are
+/// implemented.
 constinit fi_ops_cm cm_ops = [] {
   auto ops = stub_ops<fi_ops_cm>(kEnosys);
   ops.setname = Method<&Endpoint::set_name>::entry;
@@ -131,6 +162,10 @@ Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
       domain_(domain),
       bound_(domain),
       auth_key_(GivenAuthKey(attributes_at(info.ep_attr), domain.fabric().api_version)) {
+  if (options_.connects()) {
+    cm = &connected_cm_ops;
+    connected_end_ = std::make_unique<ConnectedEnd>(*this);
+  }
   point_to_ops(false);
 }
 
@@ -145,6 +180,7 @@ Endpoint::Endpoint(Endpoint& original)
 
 Endpoint::~Endpoint() {
   if (original_) return;
+  if (connected_end_ != nullptr) connected_end_->close();
   domain_->deferred_work().leave(*this);
   if (owned_engine_ != nullptr) {
     bound_.remove_engine(*owned_engine_);
@@ -165,8 +201,29 @@ int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* c
     domain.platform().log().warn("cannot open an endpoint: %s", refusal);
     return -FI_EINVAL;
   }
-  *handle = new Endpoint(domain, *info, context);
+  auto endpoint = std::unique_ptr<Endpoint>(new Endpoint(domain, *info, context));
+  if (endpoint->connected_end_ != nullptr && info->handle != nullptr) {
+    if (const int error = endpoint->use_handle(info->handle)) return error;
+  }
+  *handle = endpoint.release();
   return 0;
+}
+
+/// Prepares an FI_EP_MSG endpoint for a connection request, or gives it the address of a passive endpoint.
+int Endpoint::use_handle(fid_t handle) {
+  ConnectionRequests& known = domain_->fabric().requests();
+  if (const auto request = known.find(handle)) {
+    connected_end_->set_request(handle, *request, requested_name_);
+    requested_name_ = requested_name_.with_port(0);  // the passive endpoint has this port
+    return 0;
+  }
+  if (PassiveEndpoint* const passive = known.passive(handle)) requested_name_ = passive->give_up_name();
+  if (known.passive(handle) != nullptr && !requested_name_.empty()) return 0;
+  domain_->platform().log().warn(
+      "cannot open an endpoint: the handle is neither a waiting connection request nor a passive endpoint "
+      "that "
+      "does not listen");
+  return -FI_EINVAL;
 }
 
 /// The flags name one direction and replace its operation flags. In the other direction, the alias has the
@@ -186,16 +243,15 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (engine_ == nullptr) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
-  const bool advances = options_.caps() & FI_COLLECTIVE;
   int error = 0;
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
     // This call needs no memory, because a moment ago the lists had space for the engine.
-    bound_.add_engine(*owned_engine_, advances);
+    bound_.add_engine(*owned_engine_, options_);
     throw;
   }
-  bound_.add_engine(*owned_engine_, advances);
+  bound_.add_engine(*owned_engine_, options_);
   if (flags & (FI_REMOTE_READ | FI_REMOTE_WRITE))
     served_regions_.reset();  // this side must count accesses, so peers must no longer bypass its library
   if (error == 0) connect_bound();
@@ -220,10 +276,11 @@ int Endpoint::ensure_engine() {
 
 int Endpoint::enable() {
   if (engine_ != nullptr) return 0;
-  if (const int error = bound_.check_complete(options_.caps())) return error;
+  if (const int error = bound_.check_complete(options_)) return error;
   if (const int error = ensure_engine()) return error;
+  if (connected_end_ != nullptr && !connected_end_->take_request()) return -FI_ECONNABORTED;
   try {
-    bound_.add_engine(*owned_engine_, options_.caps() & FI_COLLECTIVE);
+    bound_.add_engine(*owned_engine_, options_);
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
     domain_->work_progress().add_engine(*owned_engine_);
     connect_bound();
@@ -239,19 +296,26 @@ int Endpoint::enable() {
 /// Connects the engine with the bound objects, and the data operations with the engine.
 void Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
-  if (bound_.eq() != nullptr) {
+  if (bound_.eq() != nullptr && connected_end_ == nullptr) {
     bindings.losses = &events_;
     bindings.groups = &events_;
   }
   bindings.deferred = &domain_->deferred_work();
   bindings.after_turn = &domain_->deferred_work();
-  owned_engine_->attach(bound_.av().address_table(), bindings);
+  if (connected_end_ == nullptr) {
+    owned_engine_->attach(bound_.av().address_table(), bindings);
+  } else {
+    if (engine_ == nullptr)
+      owned_engine_->open_connection(static_cast<connection::ConnectionListener&>(*connected_end_));
+    owned_engine_->attach(owned_engine_->connection_addresses(), bindings);
+  }
   if (bindings.regions != nullptr && served_regions_ == nullptr) {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
                                               bindings.remote_access.writes != nullptr);
   }
   options_.set_completion_mode(bound_.completion_mode());
   engine_ = owned_engine_.get();
+  if (connected_end_ != nullptr) connected_end_->begin();
   point_to_ops(true);
 }
 
@@ -270,6 +334,14 @@ void Endpoint::point_to_ops(bool enabled) {
   };
   special_ops_ = make_special_ops(options_);
   SpecialOps* const special = special_ops_.get();
+  if (options_.connects()) {
+    msg = choose(FI_MSG, connected_msg_ops, disabled_ops<fi_ops_msg>);
+    tagged = choose(FI_TAGGED, connected_tagged_ops, disabled_ops<fi_ops_tagged>);
+    rma = choose(FI_RMA, connected_rma_ops, disabled_ops<fi_ops_rma>);
+    atomic = choose(FI_ATOMIC, connected_atomic_ops, atomic_ops_disabled);
+    collective = &unsupported_ops<fi_ops_collective>;
+    return;
+  }
   msg = choose(FI_MSG, special != nullptr ? special->msg : msg_ops, disabled_ops<fi_ops_msg>);
   tagged = choose(FI_TAGGED, special != nullptr ? special->tagged : tagged_ops, disabled_ops<fi_ops_tagged>);
   rma = choose(FI_RMA, special != nullptr ? special->rma : rma_ops, disabled_ops<fi_ops_rma>);
@@ -329,7 +401,10 @@ int Endpoint::get_name(void* address, std::size_t* size) {
   if (size == nullptr) return -FI_EINVAL;
   if (const int error = ensure_engine()) return error;
   if (roster_entry_) roster_entry_->set_published();
-  return write_sockaddr(owned_engine_->name(), address, *size) ? 0 : -FI_ETOOSMALL;
+  const SocketAddress& name = connected_end_ != nullptr && !connected_end_->name().empty()
+                                  ? connected_end_->name()
+                                  : owned_engine_->name();
+  return write_sockaddr(name, address, *size) ? 0 : -FI_ETOOSMALL;
 }
 
 int Endpoint::set_name(void* address, std::size_t size) {
@@ -359,6 +434,10 @@ void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer
   std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &fid, sizeof fid);
   static_assert(sizeof event == sizeof event.entry + sizeof event.lost);
   endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops the event
+}
+
+void Endpoint::report_loss(const SocketAddress& peer, Status cause) {
+  events_.peer_lost(engine::ConnectionEndpoint::kPeer, peer, cause);
 }
 
 void Endpoint::Events::group_joined(void* context) {

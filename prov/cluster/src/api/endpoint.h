@@ -21,6 +21,7 @@
 #include "api/auth_key.h"
 #include "api/bound_fids.h"
 #include "api/call_copy.h"
+#include "api/connected_end.h"
 #include "api/ep_options.h"
 #include "api/fid_object.h"
 #include "api/special_ops.h"
@@ -72,6 +73,12 @@ class Endpoint : public fid_ep, public RefCounted {
 
   engine::Engine* engine() const { return engine_; }
   Domain& domain() { return *domain_; }
+  /// Returns the connection, or null if this is no FI_EP_MSG endpoint.
+  ConnectedEnd* connected_end() const {
+    return original_ ? original_->connected_end_.get() : connected_end_.get();
+  }
+  /// Writes an FI_SHUTDOWN event that says why the peer was lost.
+  void report_loss(const SocketAddress& peer, Status cause);
   /// Returns the endpoint itself or, for an alias, its original.
   Endpoint& origin() { return original_ ? *original_ : *this; }
   const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
@@ -95,6 +102,7 @@ class Endpoint : public fid_ep, public RefCounted {
   };
 
   int ensure_engine();
+  int use_handle(fid_t handle);
   void connect_bound();
   void point_to_ops(bool enabled);
   template <auto engine_call, typename Op>
@@ -112,7 +120,8 @@ class Endpoint : public fid_ep, public RefCounted {
   BoundFids bound_;
   Ref<Endpoint> original_;  ///< the original, if this is an alias
   Events events_{*this};
-  AuthKey auth_key_;  ///< empty if the domain's key applies
+  std::unique_ptr<ConnectedEnd> connected_end_;  ///< only of an FI_EP_MSG endpoint that is no alias
+  AuthKey auth_key_;                             ///< empty if the domain's key applies
   /// Created by fi_enable or the first get_name().
   std::unique_ptr<engine::Engine> owned_engine_;
   std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< exists while there is an engine

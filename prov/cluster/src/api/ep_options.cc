@@ -7,6 +7,7 @@
 #include "api/fid_object.h"
 #include "api/newer_capabilities.h"
 #include "base/enumeration.h"
+#include "connection/connection_message.h"
 #include "engine/engine.h"
 
 namespace cluster::api {
@@ -36,6 +37,25 @@ bool directs(std::uint64_t caps, bool tagged) {
   return caps & kExactDirectedRecv;
 }
 
+bool is_connected_type(const fi_info& info) {
+  return number_of(attributes_at(info.ep_attr).type) == FI_EP_MSG;
+}
+
+/// An endpoint with a connection receives from its peer only.
+bool directs(const fi_info& info, bool tagged) {
+  return is_connected_type(info) || directs(info.caps, tagged);
+}
+
+/// Writes the value of an option. Implements fi_getopt.
+int write_option(std::size_t option, void* value, std::size_t* size) {
+  if (value == nullptr || size == nullptr) return -FI_EINVAL;
+  const bool fits = *size >= sizeof option;
+  *size = sizeof option;
+  if (!fits) return -FI_ETOOSMALL;
+  std::memcpy(value, &option, sizeof option);
+  return 0;
+}
+
 /// Returns the direction in `flags`: FI_TRANSMIT or FI_RECV. Returns 0 if `flags` do not contain exactly one
 /// of them.
 std::uint64_t direction_of(std::uint64_t flags) {
@@ -45,10 +65,15 @@ std::uint64_t direction_of(std::uint64_t flags) {
 
 }  // namespace
 
+int write_cm_data_size(void* value, std::size_t* size) {
+  return write_option(connection::kPrivateDataMax, value, size);
+}
+
 int EpOptions::check(const fi_info& info) {
   const fi_ep_attr& ep = attributes_at(info.ep_attr);
   const int type = number_of(ep.type);
-  if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM) return -FI_EINVAL;
+  if (type != FI_EP_UNSPEC && type != FI_EP_RDM && type != FI_EP_DGRAM && type != FI_EP_MSG)
+    return -FI_EINVAL;
   if (type == FI_EP_DGRAM && (info.caps & (FI_TAGGED | FI_RMA | FI_ATOMIC))) return -FI_EINVAL;
   if (attributes_at(info.tx_attr).op_flags & kTxFlagsUnsupported) return -FI_EBADFLAGS;
   if (attributes_at(info.rx_attr).op_flags & kRxFlagsUnsupported) return -FI_EBADFLAGS;
@@ -56,8 +81,9 @@ int EpOptions::check(const fi_info& info) {
 }
 
 EpOptions::EpOptions(const fi_info& info)
-    : source_mask_(directs(info.caps, false) ? 0 : protocol::kAddrUnspec),
-      tagged_source_mask_(directs(info.caps, true) ? 0 : protocol::kAddrUnspec),
+    : source_mask_(directs(info, false) ? 0 : protocol::kAddrUnspec),
+      tagged_source_mask_(directs(info, true) ? 0 : protocol::kAddrUnspec),
+      connects_(is_connected_type(info)),
       caps_(info.caps),
       ordering_(ordering_for(attributes_at(info.tx_attr).msg_order)),
       tx_op_flags_(attributes_at(info.tx_attr).op_flags),
@@ -138,14 +164,9 @@ std::size_t* EpOptions::value_of(int option) {
 }
 
 int EpOptions::get_option(int name, void* value, std::size_t* size) const {
+  if (name == FI_OPT_CM_DATA_SIZE && connects_) return write_cm_data_size(value, size);
   const std::size_t* found = const_cast<EpOptions*>(this)->value_of(name);
-  if (found == nullptr) return -FI_ENOPROTOOPT;
-  if (value == nullptr || size == nullptr) return -FI_EINVAL;
-  const bool fits = *size >= sizeof *found;
-  *size = sizeof *found;
-  if (!fits) return -FI_ETOOSMALL;
-  std::memcpy(value, found, sizeof *found);
-  return 0;
+  return found == nullptr ? -FI_ENOPROTOOPT : write_option(*found, value, size);
 }
 
 int EpOptions::set_option(int name, const void* value, std::size_t size) {

@@ -72,6 +72,9 @@ struct CompletionMode {
   bool counts_sends = false;  ///< true if a counter for sends (FI_SEND) is bound
 };
 
+/// Implements fi_getopt of FI_OPT_CM_DATA_SIZE.
+int write_cm_data_size(void* value, std::size_t* size);
+
 class EpOptions {
  public:
   struct Limits {
@@ -93,6 +96,8 @@ class EpOptions {
   /// Returns 0 if an endpoint can be opened with this fi_info, else a negative libfabric error.
   static int check(const fi_info& info);
 
+  /// Returns true for an FI_EP_MSG endpoint.
+  bool connects() const { return connects_; }
   int get_option(int name, void* value, std::size_t* size) const;
   /// Implements fi_setopt. Limits and sizes can only be reduced. FI_OPT_MIN_MULTI_RECV can have any value.
   int set_option(int name, const void* value, std::size_t size);
@@ -153,6 +158,7 @@ class EpOptions {
   std::size_t fast_inject_end_ = 0;
   bool report_receives_ = true;
   CompletionMode mode_;
+  bool connects_;
   std::uint64_t caps_;
   protocol::Ordering ordering_;
   std::uint64_t tx_op_flags_;

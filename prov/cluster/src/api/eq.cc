@@ -40,6 +40,12 @@ Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* co
       events_max_(events_max),
       progress_(fabric.platform(), wait_object) {}
 
+Eq::~Eq() {
+  for (const Event& event : events_) {
+    if (event.info != nullptr) fabric_->platform().free_info(event.info);
+  }
+}
+
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
   const fi_eq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(FI_WRITE | FI_AFFINITY)) return -FI_ENOSYS;
@@ -97,13 +103,23 @@ void Eq::report(std::uint32_t event, const void* buffer, std::size_t size) {
   note_overrun();
 }
 
+void Eq::add(std::uint32_t event, std::vector<std::byte> bytes, fi_info* info) {
+  const std::lock_guard guard(lock_);
+  push({.kind = event, .bytes = std::move(bytes), .info = info});
+}
+
+void Eq::note_lost_event() {
+  const std::lock_guard guard(lock_);
+  note_overrun();
+}
+
 void Eq::note_overrun() {
   overrun_ = true;
   progress_.wake();
 }
 
 /// Adds the event even if the queue is full, because nothing else reports the failure.
-void Eq::report_error(struct fid& object, Status cause) {
+void Eq::report_error(struct fid& object, Status cause, ConstBytes data) {
   fi_eq_err_entry entry{};
   entry.fid = &object;
   entry.context = object.context;
@@ -111,16 +127,27 @@ void Eq::report_error(struct fid& object, Status cause) {
   entry.prov_errno = static_cast<int>(cause);
   const auto* bytes = reinterpret_cast<const std::byte*>(&entry);
   const std::lock_guard guard(lock_);
-  if (!enough_memory_for([&] { push({0, {bytes, bytes + sizeof entry}, true}); })) note_overrun();
+  const auto add_event = [&] {
+    push({.bytes = {bytes, bytes + sizeof entry}, .error = true, .error_data = {data.begin(), data.end()}});
+  };
+  if (!enough_memory_for(add_event)) note_overrun();
 }
 
-/// The provider has no err_data for events. So the err_data fields of the entry stay as the caller has set
-/// them.
+/// A caller that passes no buffer for err_data gets a pointer that is valid until the next error is read.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);
   if (events_.empty() || !events_.front().error) return -FI_EAGAIN;
-  std::memcpy(entry, events_.front().bytes.data(), offsetof(fi_eq_err_entry, err_data));
+  Event& head = events_.front();
+  std::memcpy(entry, head.bytes.data(), offsetof(fi_eq_err_entry, err_data));
+  if (entry->err_data == nullptr || entry->err_data_size == 0) {
+    read_data_ = head.error_data;
+    entry->err_data = read_data_.empty() ? nullptr : read_data_.data();
+    entry->err_data_size = read_data_.size();
+  } else {
+    entry->err_data_size = std::min(entry->err_data_size, head.error_data.size());
+    std::copy_n(head.error_data.begin(), entry->err_data_size, static_cast<std::byte*>(entry->err_data));
+  }
   if (!(flags & FI_PEEK)) pop();
   return sizeof *entry;
 }
@@ -128,7 +155,7 @@ ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
 ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t) {
   if (size > kEventBytesMax || (buffer == nullptr && size > 0)) return -FI_EINVAL;
   const auto* bytes = static_cast<const std::byte*>(buffer);
-  Event entry{event, {bytes, bytes + size}, false};
+  Event entry{.kind = event, .bytes = {bytes, bytes + size}};
   const std::lock_guard guard(lock_);
   if (events_.size() >= events_max_) return -FI_EAGAIN;
   push(std::move(entry));

@@ -1,6 +1,7 @@
-// An event queue. The provider writes an event when a peer is lost, when a group is joined (endpoint.cc), and
-// when joining a team succeeds or fails (mc.cc). The application may write events of its own. Each read makes
-// progress on endpoints that may join teams.
+// An event queue. The provider writes an event when a peer is lost, when a group is joined (endpoint.cc), when
+// joining a team succeeds or fails (mc.cc), and for each step of a connection (connected_end.cc,
+// passive_endpoint.cc). The application may write events of its own. Each read makes progress on endpoints
+// that connect or may join teams.
 //
 // The queue's descriptor becomes readable when an event is written, or when the engine of one of these
 // endpoints has work.
@@ -23,28 +24,38 @@ class Eq : public fid_eq, public RefCounted {
   using Handle = fid_eq;
 
   static int open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context);
+  ~Eq();
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
   /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is
   /// lost. After the application has read all events in the queue, its next read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
-  /// Adds an error event: an asynchronous operation of `object` has failed.
-  void report_error(struct fid& object, Status cause);
+  /// Adds an event of a connection, even if the queue is full, because no later event says the same. `info`:
+  /// the fi_info in the event, which belongs to the application once it has read the event. Throws if there is
+  /// no memory.
+  void add(std::uint32_t event, std::vector<std::byte> bytes, fi_info* info = nullptr);
+  /// Makes a later read return -FI_EOVERRUN, because there was no memory for an event.
+  void note_lost_event();
+  /// Adds an error event: an asynchronous operation of `object` has failed. `data`: what the peer says about
+  /// it (err_data).
+  void report_error(struct fid& object, Status cause, ConstBytes data = {});
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
   /// Implements fi_trywait. Returns 0 if the descriptor is armed and the queue is empty, so that the
   /// application may sleep on it.
   int arm();
-  /// Returns the engines that make progress in each read: those of endpoints that may join teams.
+  /// Returns the engines that make progress in each read: those of endpoints that connect or may join teams.
   Progress& progress() { return progress_; }
 
  private:
   struct Event {
     std::uint32_t kind = 0;
-    std::vector<std::byte> bytes;  ///< for an error event, an fi_eq_err_entry
+    std::vector<std::byte> bytes = {};  ///< for an error event, an fi_eq_err_entry
     bool error = false;
+    fi_info* info = nullptr;                 ///< in the bytes; freed here if nobody reads the event
+    std::vector<std::byte> error_data = {};  ///< err_data of an error event
   };
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
@@ -61,6 +72,7 @@ class Eq : public fid_eq, public RefCounted {
   std::deque<Event> events_;
   std::size_t events_max_;
   bool overrun_ = false;
+  std::vector<std::byte> read_data_;  ///< the err_data of the error that was read last
   Progress progress_;
 };
 

@@ -6,6 +6,7 @@
 #include "api/cq.h"
 #include "api/domain.h"
 #include "api/eq.h"
+#include "api/passive_endpoint.h"
 
 namespace cluster::api {
 namespace {
@@ -35,7 +36,7 @@ constinit fi_ops fabric_fid_ops = fid_ops({.close = close_object<Fabric>});
 constinit fi_ops_fabric fabric_ops = {
     .size = sizeof(fi_ops_fabric),
     .domain = open_object<Domain, Fabric>,
-    .passive_ep = kEnosys,
+    .passive_ep = open_object<PassiveEndpoint, Fabric>,
     .eq_open = open_object<Eq, Fabric>,
     .wait_open = kEnosys,
     .trywait = trywait,

@@ -12,6 +12,7 @@
 
 #include <string>
 
+#include "api/connection_requests.h"
 #include "api/fid_object.h"
 #include "api/platform.h"
 
@@ -30,10 +31,13 @@ class Fabric : public fid_fabric, public RefCounted {
   static const std::string* name_of(const fid_fabric& handle);
 
   Platform& platform() { return platform_; }
+  /// Returns the connection requests of the fabric's passive endpoints.
+  ConnectionRequests& requests() { return requests_; }
 
  private:
   Platform& platform_;
   std::string name_;
+  ConnectionRequests requests_;
   InheritedFid inherited_fid_{fid};
 };
 

@@ -89,6 +89,10 @@ void disable(fid* object) {
   switch (object->fclass) {
     case FI_CLASS_EP:
     case FI_CLASS_SRX_CTX: return disable(handle_of<fid_ep>(object));
+    case FI_CLASS_PEP:
+      handle_of<fid_pep>(object).ops = &disabled_ops<fi_ops_ep>;
+      handle_of<fid_pep>(object).cm = &disabled_ops<fi_ops_cm>;
+      return;
     case FI_CLASS_DOMAIN: return disable(handle_of<fid_domain>(object));
     case FI_CLASS_CQ: handle_of<fid_cq>(object).ops = &disabled_ops<fi_ops_cq>; return;
     case FI_CLASS_EQ: handle_of<fid_eq>(object).ops = &disabled_ops<fi_ops_eq>; return;

@@ -29,6 +29,11 @@ extern fi_ops_msg deferred_msg_ops;
 extern fi_ops_tagged deferred_tagged_ops;
 extern fi_ops_rma deferred_rma_ops;
 extern fi_ops_atomic deferred_atomic_ops;
+/// The tables of an FI_EP_MSG endpoint (connected_ops.cc).
+extern fi_ops_msg connected_msg_ops;
+extern fi_ops_tagged connected_tagged_ops;
+extern fi_ops_rma connected_rma_ops;
+extern fi_ops_atomic connected_atomic_ops;
 /// The table of an endpoint that is not enabled yet.
 template <typename Table>
 inline constinit Table disabled_ops = stub_ops<Table>(kEopbadstate);

@@ -2,6 +2,8 @@
 // implement them in memory.
 #pragma once
 
+#include <rdma/fabric.h>
+
 #include <memory>
 
 #include "base/address.h"
@@ -51,6 +53,9 @@ class Platform {
   virtual SocketAddress resolve(const char* /*node*/, const char* /*service*/, SocketAddress::Family) {
     return {};
   }
+  /// Returns a copy of an fi_info that the application can free, or null if there is no memory.
+  virtual fi_info* copy_info(const fi_info& info) = 0;
+  virtual void free_info(fi_info* info) = 0;
 };
 
 }  // namespace cluster::api

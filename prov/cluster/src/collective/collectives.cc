@@ -119,7 +119,7 @@ void Collectives::issue(Ticket& ticket) {
     protocol::SendOp op{.slices = {&action.source, 1}, .length = action.source.size(), .to = handle};
     op.context = &ticket;
     op.tag = tag;
-    op.tagged = op.collective = true;
+    op.tagged = op.internal = true;
     op.inject = op.length <= protocol::kInjectMax;
     // The buffer of a long multicast must stay valid until all members have acknowledged the message, because
     // lost frames are retransmitted from it. The transport copies a short multicast.
@@ -128,7 +128,7 @@ void Collectives::issue(Ticket& ticket) {
     enough_memory_for([&] { status = transport_.send(op); });
   } else {
     protocol::RecvOp op{.slices = {&action.target, 1}, .from = handle, .context = &ticket, .tag = tag};
-    op.tagged = op.collective = true;
+    op.tagged = op.internal = true;
     enough_memory_for([&] { status = transport_.receive(op); });
     ticket.awaited = status == Status::ok;
   }
@@ -276,7 +276,7 @@ void Collectives::notify_neighbors(Team& team) {
       protocol::SendOp op{.to = team.address(static_cast<Member>(member)).handle};
       op.tag = TeamTag::failure_of(team.id()).bits();
       op.data = static_cast<std::uint64_t>(team.status());
-      op.tagged = op.has_data = op.collective = op.inject = true;
+      op.tagged = op.has_data = op.internal = op.inject = true;
       op.completion_level = protocol::CompletionLevel::inject;
       transport_.send(op);  // fails if this neighbor is the lost member
     }

@@ -28,7 +28,7 @@
 namespace cluster::collective {
 
 /// The services of the endpoint that collective operations use: messages to and from members, which never
-/// match the application's messages. The endpoint reports results through protocol::CollectiveListener.
+/// match the application's messages. The endpoint reports results through protocol::InternalListener.
 class TeamEndpoint {
  public:
   virtual ~TeamEndpoint() = default;
@@ -44,7 +44,7 @@ class TeamEndpoint {
   virtual void expect(std::uint64_t group, bool waits) = 0;
   /// Closes the group. Messages already sent to the group still arrive.
   virtual void close_group(std::uint64_t group) = 0;
-  /// Sends a message. Returns Status::ok if the endpoint has accepted it; the CollectiveListener is told the
+  /// Sends a message. Returns Status::ok if the endpoint has accepted it; the InternalListener is told the
   /// result later. Returns Status::again if the caller must repeat the call later. Any other status is a
   /// failure.
   virtual Status send(const protocol::SendOp& op) = 0;
@@ -56,7 +56,7 @@ class TeamEndpoint {
   virtual std::size_t discard(std::uint64_t tag, std::uint64_t ignore) = 0;
 };
 
-class Collectives final : public protocol::CollectiveListener {
+class Collectives final : public protocol::InternalListener {
  public:
   /// The limit on concurrent operations of one team. At the limit, start() returns Status::again.
   static constexpr std::size_t kOperationsMax = 256;

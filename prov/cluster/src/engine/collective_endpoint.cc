@@ -63,7 +63,7 @@ Status CollectiveEndpoint::receive(const protocol::RecvOp& op) {
 std::size_t CollectiveEndpoint::discard(std::uint64_t tag, std::uint64_t ignore) {
   std::size_t count = 0;
   protocol::Matcher& matcher = messenger_.matcher();
-  while (protocol::UnexpectedMessage* message = matcher.queues().collective().find(nullptr, tag, ignore)) {
+  while (protocol::UnexpectedMessage* message = matcher.queues().internal().find(nullptr, tag, ignore)) {
     matcher.discard(*message);
     ++count;
   }

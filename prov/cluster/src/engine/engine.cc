@@ -34,7 +34,8 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   peers_.attach(addresses);
   protocol::EndpointBindings all = bindings;
   all.engine.groups = &loop_.groups();
-  all.engine.collectives = &collective_.collectives();
+  all.engine.internal =
+      connection_ ? static_cast<protocol::InternalListener*>(&*connection_) : &collective_.collectives();
   collective_.collectives().attach(bindings.tx_queue, bindings.joins_teams);
   messenger_.attach(all);
   after_turn_.store(bindings.after_turn, std::memory_order_relaxed);

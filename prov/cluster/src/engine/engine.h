@@ -10,7 +10,7 @@
 //   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how threads sleep
 //   Transports        the ways to reach peers           EventLoop         one turn; when the next is due
 //   GroupTable        multicast groups                  BackgroundRunner  turns of the progress thread
-//   CollectiveEndpoint  collective operations
+//   CollectiveEndpoint  collective operations       ConnectionEndpoint  the connection of an FI_EP_MSG endpoint
 //
 // The engine makes progress in poll() and try_poll(). api/ calls them in every call of the application that
 // reads a queue or a counter, or that waits.
@@ -28,6 +28,7 @@
 #include "base/status.h"
 #include "engine/background_runner.h"
 #include "engine/collective_endpoint.h"
+#include "engine/connection_endpoint.h"
 #include "engine/endpoint_stats.h"
 #include "engine/engine_parts.h"
 #include "engine/event_loop.h"
@@ -95,6 +96,19 @@ class Engine {
   template <typename Act>
   auto with_collectives(Act&& act) {
     return locked([&] { return act(collective_.collectives()); });
+  }
+  /// Makes this the engine of one end of a connection, or of a passive endpoint. Call it before attach(), to
+  /// which the caller then passes connection_addresses().
+  template <typename Listener>
+  void open_connection(Listener& listener) {
+    connection_.emplace(parts_, peers_, messenger_, reach_, loop_);
+    connection_->open(listener);
+  }
+  const AddressTable& connection_addresses() const { return connection_->addresses(); }
+  /// Calls act(end), where `end` is the ConnectionEndpoint.
+  template <typename Act>
+  auto with_connection(Act&& act) {
+    return locked([&] { return act(*connection_); });
   }
   /// Offers the endpoint's stored messages to a receive that has just been added to its shared receives.
   /// Returns true if the receive waits no longer.
@@ -210,6 +224,7 @@ class Engine {
   network::NetworkTransport* const network_;  ///< null if there is no network
   EventLoop loop_;
   CollectiveEndpoint collective_;
+  std::optional<ConnectionEndpoint> connection_;  ///< no value for an endpoint without connections
   BackgroundRunner background_;
   const Time started_;
   std::atomic<AfterTurn*> after_turn_{nullptr};

@@ -68,8 +68,8 @@ inline bool EventLoop::take_turn(PollScope scope) {
     reach_.close_failed();
     turn.note(true);
   }
-  protocol::CollectiveListener* const collectives = messenger_.bindings().engine.collectives;
-  if (collectives != nullptr && collectives->pending()) collectives->advance();
+  protocol::InternalListener* const internal = messenger_.bindings().engine.internal;
+  if (internal != nullptr && internal->pending()) internal->advance();
   calm_turns_ = short_turns_ = 0;
   if (network_ != nullptr && few_sources()) short_turns_ = Turn::kTurnsPerFullLook - 1;
   if (lane_ != nullptr && calm()) {

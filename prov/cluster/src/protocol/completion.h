@@ -281,11 +281,12 @@ class GroupArrivals {
   virtual void on_channel_failed(Channel& channel, Status status) = 0;
 };
 
-/// Learns what happens to the messages of collective operations (collective/). All functions are called under
-/// the engine's lock. Only advance() may post messages.
-class CollectiveListener {
+/// Learns what happens to internal messages: those of collective operations (collective/), or those of a
+/// connection (connection/). No engine has both. All functions are called under the engine's lock. Only
+/// advance() may post messages.
+class InternalListener {
  public:
-  virtual ~CollectiveListener() = default;
+  virtual ~InternalListener() = default;
   virtual void sent(void* context, Status status) = 0;
   virtual void received(void* context, Status status, std::size_t length) = 0;
   /// Called for a message with this tag and data that matches no posted receive. Returns false if no receive
@@ -320,7 +321,7 @@ struct RemoteAccessCounters {
 /// Parts of the engine above the messenger that process arrivals. They exist once the engine is attached.
 struct EngineListeners {
   GroupArrivals* groups = nullptr;
-  CollectiveListener* collectives = nullptr;
+  InternalListener* internal = nullptr;
 };
 
 /// What the application has bound to an endpoint (null where nothing is bound), and how it opened the

@@ -15,8 +15,8 @@ void count(Counter* counter, Status status) {
 template <typename Message>
 void CompletionReporter::report_sent(const Message& message, Status status, const SocketAddress& culprit) {
   const EndpointBindings& bindings = context_.bindings;
-  if (message.collective) [[unlikely]]
-    return bindings.engine.collectives->sent(message.context, status);
+  if (message.internal) [[unlikely]]
+    return bindings.engine.internal->sent(message.context, status);
   const bool failed = status != Status::ok;
   if (message.deferred || (failed && bindings.tx_queue != nullptr)) [[unlikely]] {
     Completion completion{
@@ -43,9 +43,9 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
   const EndpointBindings& bindings = context_.bindings;
   if (status == Status::ok && receive.total > receive.capacity) status = Status::truncated;
   const bool got_message = status == Status::ok || status == Status::truncated;
-  if (receive.collective) [[unlikely]] {
+  if (receive.internal) [[unlikely]] {
     if (got_message) context_.counters.bytes_received += receive.total;
-    return bindings.engine.collectives->received(receive.context, status, receive.total);
+    return bindings.engine.internal->received(receive.context, status, receive.total);
   }
   const std::uint64_t source = bindings.want_source && receive.channel != nullptr
                                    ? context_.handles.source_of(*receive.channel)

@@ -26,8 +26,8 @@ class CompletionReporter {
   /// is not deferred.
   void succeeded(const SendRequest& request, DirectSuccesses& direct) {
     const EndpointBindings& bindings = context_.bindings;
-    if (request.collective) [[unlikely]]
-      return bindings.engine.collectives->sent(request.context, Status::ok);
+    if (request.internal) [[unlikely]]
+      return bindings.engine.internal->sent(request.context, Status::ok);
     if (bindings.tx_queue != nullptr && request.report) {
       direct.report(*bindings.tx_queue,
                     {.context = request.context, .tagged = request.tagged, .tag = request.tag});

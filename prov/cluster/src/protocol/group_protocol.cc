@@ -32,7 +32,7 @@ wire::Segment GroupProtocol::shape_of(const SendOp& op) {
 namespace {
 
 bool belongs(const wire::Segment& first, GroupProtocol::Content content) {
-  return first.collective() == (content == GroupProtocol::Content::collectives);
+  return first.internal() == (content == GroupProtocol::Content::collectives);
 }
 
 }  // namespace

@@ -38,8 +38,8 @@ struct MessageHeader {
   std::uint32_t sender_id = 0;  ///< id of the peer's request
   bool tagged = false;
   bool has_data = false;
-  bool confirm = false;     ///< the sender waits for `done`
-  bool collective = false;  ///< part of a collective operation
+  bool confirm = false;   ///< the sender waits for `done`
+  bool internal = false;  ///< no receive of the application matches it
   std::uint64_t tag = 0;
   std::uint64_t data = 0;    ///< remote completion data
   std::uint64_t source = 0;  ///< announced messages: address of the bytes in the sender's memory, if offered
@@ -50,7 +50,7 @@ inline MessageHeader header_of(const wire::Segment& first, std::size_t total) {
           .tagged = first.tagged(),
           .has_data = first.has_data(),
           .confirm = first.confirm(),
-          .collective = first.collective(),
+          .internal = first.internal(),
           .tag = first.tag,
           .data = first.data,
           .source = first.address,
@@ -103,8 +103,8 @@ struct RecvRequest : IncomingRequest {
   bool indexed = false;      ///< PostedIndex: the receive is in a view
   bool plain = false;        ///< takes one message, has one slice, and reports its completion
   bool tagged = false;
-  bool collective = false;  ///< waits for a message of a collective operation
-  bool deferred = false;    ///< of a deferred work queue
+  bool internal = false;  ///< waits for an internal message
+  bool deferred = false;  ///< of a deferred work queue
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
   bool last = false;                  ///< its completion also reports the release of the MultiRecvBuffer

@@ -82,21 +82,22 @@ class MatchQueue {
   UnexpectedIndex unexpected_index_;
 };
 
-/// The queues of an endpoint: one for untagged messages, one for tagged messages, and one for messages of
-/// collective operations. No receive of the application ever matches a message of a collective operation.
+/// The queues of an endpoint: one for untagged messages, one for tagged messages, and one for internal
+/// messages, which collective operations or a connection exchange. No receive of the application ever matches
+/// an internal message.
 class MatchQueues {
  public:
   /// Returns the queue for the application's tagged or untagged messages.
   MatchQueue& application(bool tagged) { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
   const MatchQueue& application(bool tagged) const { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
-  MatchQueue& collective() { return queues_[kCollective]; }
+  MatchQueue& internal() { return queues_[kInternal]; }
   /// Returns the queue to which a message, or a receive for it, belongs.
   template <typename Message>
   MatchQueue& of(const Message& message) {
-    return message.collective ? collective() : application(message.tagged);
+    return message.internal ? internal() : application(message.tagged);
   }
   MatchQueue& of(const wire::Segment& first) {
-    return first.collective() ? collective() : application(first.tagged());
+    return first.internal() ? internal() : application(first.tagged());
   }
 
   /// Calls visit(channel) for each receive that names its sender.
@@ -110,7 +111,7 @@ class MatchQueues {
   auto end() const { return queues_.end(); }
 
  private:
-  enum Index : std::size_t { kUntagged, kTagged, kCollective, kCount };
+  enum Index : std::size_t { kUntagged, kTagged, kInternal, kCount };
 
   std::array<MatchQueue, kCount> queues_;
 };

@@ -24,10 +24,10 @@ void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
   receive.tag = op.tag;
   receive.ignore = op.ignore;
   receive.tagged = op.tagged;
-  receive.collective = op.collective;
+  receive.internal = op.internal;
   receive.deferred = op.deferred;
   receive.report = op.report;
-  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && !op.collective &&
+  receive.plain = receive.kind == IncomingRequest::Kind::receive && op.report && !op.internal &&
                   !op.deferred && op.slices.size() == 1;
 }
 
@@ -79,7 +79,7 @@ void Matcher::fill_shared(RecvRequest& receive, const SharedReceives::Receive& s
 /// is none.
 RecvRequest* Matcher::adopt(const Channel& channel, const wire::Segment& first) {
   SharedReceives& shared = *context_.bindings.shared_receives;
-  if (first.collective() || shared.empty()) return nullptr;
+  if (first.internal() || shared.empty()) return nullptr;
   RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();  // throws before anything is taken
   if (receive == nullptr) return nullptr;
   const auto sender = [&] { return context_.handles.handle_of(channel); };
@@ -111,17 +111,22 @@ Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
   if (buffer == nullptr) return Status::again;
   fill(*buffer, op, from);
   buffer->min_free = op.min_multi_recv;
-  queues_.of(*buffer).post(*buffer);
-  pulls_.multi_receive().hold(*buffer);
-  while (!buffer->closed) {
-    UnexpectedMessage* const message = queues_.of(*buffer).find(from, op.tag, op.ignore);
+  fill_buffer(*buffer);
+  return Status::ok;
+}
+
+/// Posts the buffer, and gives it the stored messages that match.
+void Matcher::fill_buffer(MultiRecvBuffer& buffer) {
+  queues_.of(buffer).post(buffer);
+  pulls_.multi_receive().hold(buffer);
+  while (!buffer.closed) {
+    UnexpectedMessage* const message = queues_.of(buffer).find(buffer.from, buffer.tag, buffer.ignore);
     if (message == nullptr) break;
-    RecvRequest* const piece = cut(*buffer, message->total);
+    RecvRequest* const piece = cut(buffer, message->total);
     if (piece == nullptr) break;
     take(*piece, *message);
   }
-  pulls_.multi_receive().unhold(*buffer);
-  return Status::ok;
+  pulls_.multi_receive().unhold(buffer);
 }
 
 RecvRequest* Matcher::cut(MultiRecvBuffer& buffer, std::size_t total) {
@@ -187,6 +192,23 @@ bool Matcher::cancel(const void* context) {
     return true;
   }
   return false;
+}
+
+void Matcher::redirect(const Channel& from, Channel& to) {
+  for (const bool tagged : {false, true}) {
+    MatchQueue& queue = queues_.application(tagged);
+    while (RecvRequest* const receive = queue.find_directed(&from)) {
+      queue.withdraw(*receive);
+      receive->from = &to;
+      if (receive->kind != IncomingRequest::Kind::receive) {
+        fill_buffer(static_cast<MultiRecvBuffer&>(*receive));
+      } else if (UnexpectedMessage* const message = queue.find(&to, receive->tag, receive->ignore)) {
+        take(*receive, *message);
+      } else {
+        queue.post(*receive);
+      }
+    }
+  }
 }
 
 Assembly Matcher::begin(Channel& channel, const wire::Segment& first, std::size_t total,
@@ -279,7 +301,7 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
 bool Matcher::shares_receive_for(const Channel& channel, const wire::Segment& first) const {
   const SharedReceives* const shared = context_.bindings.shared_receives;
   const auto sender = [&] { return context_.handles.handle_of(channel); };
-  return shared != nullptr && !first.collective() && shared->would_match(first.tagged(), first.tag, sender);
+  return shared != nullptr && !first.internal() && shared->would_match(first.tagged(), first.tag, sender);
 }
 
 void Matcher::fail_messages(Channel& channel, Status status) {
@@ -295,10 +317,10 @@ void Matcher::fail_messages(Channel& channel, Status status) {
 }
 
 /// Called when the rest of a message will not arrive. If a receive has taken the message, that receive has
-/// already ended. Otherwise a later receive ends with `status`. Messages of collective operations are
-/// dropped, because the loss of a member ends the operation.
+/// already ended. Otherwise a later receive ends with `status`. Internal messages are
+/// dropped, because the loss of the peer ends the collective operation or the connection.
 void Matcher::lose(UnexpectedMessage& message, Status status) {
-  if (message.receive != nullptr || message.discarded || message.collective) return drop(message);
+  if (message.receive != nullptr || message.discarded || message.internal) return drop(message);
   free_bytes(message);
   message.announced = false;
   message.arrived = message.total;
@@ -326,7 +348,7 @@ void Matcher::fail_wildcards(Status status) {
 
 void Matcher::fail_directed(const Channel& channel, Status status, bool directed) {
   for (MatchQueue& queue : queues_) {
-    if (!directed && &queue != &queues_.collective()) continue;
+    if (!directed && &queue != &queues_.internal()) continue;
     while (RecvRequest* receive = queue.find_directed(&channel)) {
       queue.withdraw(*receive);
       pulls_.complete(*receive, status);

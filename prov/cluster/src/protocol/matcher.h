@@ -1,6 +1,6 @@
 // Matches messages with receives. Posted receives wait here for their message, and unexpected messages wait
 // for their receive. Receives match in the order of posting, and messages match in the order of arrival.
-// Tagged, untagged and collective messages have separate queues. Peek, claim and discard consider only
+// Tagged, untagged and internal messages have separate queues. Peek, claim and discard consider only
 // messages that have arrived.
 //
 // The store of unexpected messages is bounded. While it is far from full, ready() is a single test. When the
@@ -27,6 +27,8 @@ class Matcher {
   /// Posts a receive, or completes it with a stored message. `from`: the sender, or null for any sender.
   Status receive(Channel* from, const RecvOp& op);
   bool cancel(const void* context);
+  /// Directs the application's receives from `from` to `to`, in their order. They take what `to` has sent.
+  void redirect(const Channel& from, Channel& to);
   /// Gives a stored message that matches to a receive of the shared receives, which has just been added.
   /// Returns true if the receive waits no longer. `from`: as for receive().
   bool take_shared(Channel* from, const SharedReceives::Receive& wanted);
@@ -57,14 +59,14 @@ class Matcher {
   /// front of them. Returns null if the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                            ConstBytes payload);
-  /// Returns true if no receive will ever be posted for this message, because its collective operation has
-  /// failed or is over.
+  /// Returns true if no receive will ever be posted for this message, because it is an internal
+  /// message, and its collective operation has failed or is over.
   bool unwanted(const Channel& channel, const wire::Segment& first) const {
-    if (!first.collective()) [[likely]]
+    if (!first.internal()) [[likely]]
       return false;
-    CollectiveListener* const collectives = context_.bindings.engine.collectives;
-    return collectives == nullptr ||
-           !collectives->wanted(first.tag, first.data, context_.handles.is_member(channel));
+    InternalListener* const listener = context_.bindings.engine.internal;
+    return listener == nullptr ||
+           !listener->wanted(first.tag, first.data, context_.handles.is_member(channel));
   }
   /// Called when the last part of a stored message has arrived.
   void completed(UnexpectedMessage& message);
@@ -77,8 +79,8 @@ class Matcher {
   void fail_messages(Channel& channel, Status status);
   /// Returns the number of the channel's stored messages that are incomplete and have no receive.
   static std::size_t incomplete(const Channel& channel);
-  /// Ends receives that wait for this peer alone. Receives of collective operations always end, because no
-  /// collective operation continues with the peer's next incarnation. Receives of the application end only if
+  /// Ends receives that wait for this peer alone. Receives of internal messages always end, because neither a
+  /// collective operation nor a connection continues with the peer's next incarnation. Receives of the application end only if
   /// `directed` is true.
   void fail_directed(const Channel& channel, Status status, bool directed);
   /// Ends the receives that accept any sender, because no peer is left that could send.
@@ -90,6 +92,7 @@ class Matcher {
 
  private:
   Status post_buffer(Channel* from, const RecvOp& op);
+  void fill_buffer(MultiRecvBuffer& buffer);
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
   RecvRequest* adopt(const Channel& channel, const wire::Segment& first);
   void fill_shared(RecvRequest& receive, const SharedReceives::Receive& shared) const;

@@ -68,7 +68,7 @@ void Messenger::datagram_sent(const SendOp& op) {
 
 void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, ConstBytes payload) {
   if (segment.kind != wire::SegmentKind::eager || segment.tagged() || segment.confirm() ||
-      segment.collective()) {
+      segment.internal()) {
     return context_.refuse_segment();
   }
   const MessageHeader header = header_of(segment, payload.size());

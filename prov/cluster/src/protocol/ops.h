@@ -54,9 +54,9 @@ struct SendOp {
   bool report = true;   ///< write a completion on success (failures always write one)
   /// FI_MORE: another operation follows at once, so do not transmit for this one alone
   bool more = false;
-  bool fence = false;       ///< begin after all earlier operations to this peer are complete
-  bool collective = false;  ///< part of a collective operation; tagged; CollectiveListener learns the outcome
-  bool deferred = false;    ///< of a deferred work queue; DeferredListener learns the outcome
+  bool fence = false;     ///< begin after all earlier operations to this peer are complete
+  bool internal = false;  ///< no receive of the application matches it; tagged; see InternalListener
+  bool deferred = false;  ///< of a deferred work queue; DeferredListener learns the outcome
   CompletionLevel completion_level = CompletionLevel::transmit;
 };
 
@@ -69,8 +69,8 @@ struct RecvOp {
   std::uint64_t tag = 0;
   std::uint64_t ignore = 0;
   bool tagged = false;
-  bool collective = false;  ///< for a message of a collective operation
-  bool deferred = false;    ///< of a deferred work queue; DeferredListener learns the outcome
+  bool internal = false;  ///< for an internal message
+  bool deferred = false;  ///< of a deferred work queue; DeferredListener learns the outcome
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
   /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which are packed without

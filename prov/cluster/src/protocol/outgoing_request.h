@@ -125,7 +125,7 @@ template <typename Message>
 std::uint8_t message_flags(const Message& message) {
   return static_cast<std::uint8_t>((message.tagged ? wire::segment_flag::kTagged : 0) |
                                    (message.has_data ? wire::segment_flag::kData : 0) |
-                                   (message.collective ? wire::segment_flag::kCollective : 0));
+                                   (message.internal ? wire::segment_flag::kInternal : 0));
 }
 
 /// A range of a message that the receiver has requested and the carrier has not taken yet.
@@ -195,7 +195,7 @@ struct SendRequest : PulledRequest {
   std::uint64_t tag = 0;
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
-  bool collective = false;
+  bool internal = false;
   bool deferred = false;    ///< of a deferred work queue
   bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
 };

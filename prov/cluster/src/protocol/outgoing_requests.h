@@ -46,7 +46,7 @@ class OutgoingRequests {
     request.data = op.data;
     request.completion_level = op.completion_level;
     request.tagged = op.tagged;
-    request.collective = op.collective;
+    request.internal = op.internal;
     request.deferred = op.deferred;
     request.has_data = op.has_data;
     return request;

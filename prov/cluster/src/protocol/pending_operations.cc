@@ -89,10 +89,12 @@ void collect(const Matcher& matcher, std::vector<PendingOperation>& into) {
   for (const MatchQueue& queue : matcher.queues()) {
     const auto& posted = queue.posted();
     for (const RecvRequest* each = posted.front(); each != nullptr; each = posted.after(*each)) {
+      // The receive by which a connection watches its peer waits for no message.
+      if (each->internal && !each->report) continue;
       const bool many = each->kind == IncomingRequest::Kind::multi_recv_buffer;
-      into.push_back({.kind = many               ? "buffer"
-                              : each->collective ? "receive of a collective"
-                                                 : "receive",
+      into.push_back({.kind = many             ? "buffer"
+                              : each->internal ? "receive of a collective"
+                                               : "receive",
                       .peer = each->from != nullptr ? each->from->name : SocketAddress{},
                       .length = each->capacity,
                       .tagged = each->tagged,

@@ -96,7 +96,7 @@ void check_receive(Check& check, const Capabilities& capabilities, const fi_rx_a
 void check_endpoint(Check& check, const Capabilities& capabilities, const fi_ep_attr& hint,
                     std::uint32_t version) {
   check.that(number_of(hint.type) == FI_EP_UNSPEC || number_of(hint.type) == capabilities.type,
-             "only FI_EP_RDM and FI_EP_DGRAM endpoints are supported");
+             "only FI_EP_RDM, FI_EP_MSG and FI_EP_DGRAM endpoints are supported");
   check.that(hint.protocol == FI_PROTO_UNSPEC || hint.protocol == kProtocol,
              "the hints ask for another wire protocol");
   check.at_most("protocol_version", hint.protocol_version, kProtocolVersion);
@@ -285,8 +285,8 @@ std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities
   if (hints.ep_attr != nullptr) check_endpoint(check, offered, *hints.ep_attr, caller.version);
   check.capabilities("caps", hints.caps, offered.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
-  check.that(hints.handle == nullptr,
-             "the hints have a handle, but cluster has no passive endpoints and no connection requests");
+  check.that(hints.handle == nullptr || capabilities.type == FI_EP_MSG,
+             "only FI_EP_MSG endpoints have handles");
   if (hints.tx_attr != nullptr) check_transmit(check, offered, *hints.tx_attr, caller.sends_max);
   if (hints.rx_attr != nullptr) check_receive(check, offered, *hints.rx_attr);
   if (hints.domain_attr != nullptr) check_domain(check, offered, *hints.domain_attr, caller);
@@ -313,6 +313,7 @@ void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t ver
   info.tx_attr->tclass = traffic_class(api::attributes_at(asked.tx_attr).tclass);
   describe_side(*info.rx_attr, capabilities, info.caps, kReceiveSide, asked.rx_attr);
   describe_endpoint(*info.ep_attr, capabilities, asked.ep_attr);
+  info.handle = asked.handle;
   describe_domain(*info.domain_attr, info.caps, version, asked.domain_attr, core_version);
 }
 

@@ -1,4 +1,4 @@
-// What fi_getinfo offers: the table of capabilities, and the limits and defaults of the two endpoint types.
+// What fi_getinfo offers: the table of capabilities, and the limits and defaults of the three endpoint types.
 // hint_mismatch() compares the offer with a caller's hints, and describe() writes the offer into the answer.
 #pragma once
 
@@ -28,13 +28,16 @@ enum class Grant : std::uint8_t {
 /// is listed only in the attributes of the domain.
 enum Side : std::uint8_t { kNoSide = 0, kTransmit = 1, kReceive = 2, kBothSides = kTransmit | kReceive };
 
+/// The endpoint types beside FI_EP_RDM that have a capability: FI_EP_DGRAM, FI_EP_MSG, or both.
+enum OtherTypes : std::uint8_t { kOnlyRdm = 0, kDgram = 1, kMsg = 2, kDgramAndMsg = kDgram | kMsg };
+
 struct CapabilityRow {
   std::uint64_t bit;
   const char* name;
   Grant grant;
   Side side;
-  bool datagrams = false;   ///< FI_EP_DGRAM endpoints also have the capability
-  std::uint32_t since = 0;  ///< callers of older API versions cannot ask for the capability
+  OtherTypes also = kOnlyRdm;  ///< which endpoints beside FI_EP_RDM have the capability
+  std::uint32_t since = 0;     ///< callers of older API versions cannot ask for the capability
 };
 
 /// The table of all capabilities. FI_SOURCE is granted only on request because it costs a look-up per
@@ -42,33 +45,33 @@ struct CapabilityRow {
 /// teams. FI_MULTICAST has only the transmit side, because libfabric lists it only for the sender; members of
 /// a group receive without it.
 inline constexpr CapabilityRow kCapabilityTable[] = {
-    {FI_MSG, "FI_MSG", Grant::primary, kBothSides, true},
-    {FI_TAGGED, "FI_TAGGED", Grant::primary, kBothSides},
-    {FI_RMA, "FI_RMA", Grant::primary, kBothSides},
-    {FI_ATOMIC, "FI_ATOMIC", Grant::primary, kBothSides},
-    {FI_SEND, "FI_SEND", Grant::primary, kTransmit, true},
-    {FI_RECV, "FI_RECV", Grant::primary, kReceive, true},
-    {FI_READ, "FI_READ", Grant::primary, kTransmit},
-    {FI_WRITE, "FI_WRITE", Grant::primary, kTransmit},
-    {FI_REMOTE_READ, "FI_REMOTE_READ", Grant::primary, kReceive},
-    {FI_REMOTE_WRITE, "FI_REMOTE_WRITE", Grant::primary, kReceive},
-    {FI_DIRECTED_RECV, "FI_DIRECTED_RECV", Grant::primary, kReceive, true},
-    {api::kTaggedDirectedRecv, "FI_TAGGED_DIRECTED_RECV", Grant::request, kReceive, false,
+    {FI_MSG, "FI_MSG", Grant::primary, kBothSides, kDgramAndMsg},
+    {FI_TAGGED, "FI_TAGGED", Grant::primary, kBothSides, kMsg},
+    {FI_RMA, "FI_RMA", Grant::primary, kBothSides, kMsg},
+    {FI_ATOMIC, "FI_ATOMIC", Grant::primary, kBothSides, kMsg},
+    {FI_SEND, "FI_SEND", Grant::primary, kTransmit, kDgramAndMsg},
+    {FI_RECV, "FI_RECV", Grant::primary, kReceive, kDgramAndMsg},
+    {FI_READ, "FI_READ", Grant::primary, kTransmit, kMsg},
+    {FI_WRITE, "FI_WRITE", Grant::primary, kTransmit, kMsg},
+    {FI_REMOTE_READ, "FI_REMOTE_READ", Grant::primary, kReceive, kMsg},
+    {FI_REMOTE_WRITE, "FI_REMOTE_WRITE", Grant::primary, kReceive, kMsg},
+    {FI_DIRECTED_RECV, "FI_DIRECTED_RECV", Grant::primary, kReceive, kDgram},
+    {api::kTaggedDirectedRecv, "FI_TAGGED_DIRECTED_RECV", Grant::request, kReceive, kOnlyRdm,
      api::kReceiveKindsVersion},
-    {api::kExactDirectedRecv, "FI_EXACT_DIRECTED_RECV", Grant::request, kReceive, true,
+    {api::kExactDirectedRecv, "FI_EXACT_DIRECTED_RECV", Grant::request, kReceive, kDgram,
      api::kReceiveKindsVersion},
-    {FI_MULTI_RECV, "FI_MULTI_RECV", Grant::primary, kReceive},
-    {api::kTaggedMultiRecv, "FI_TAGGED_MULTI_RECV", Grant::request, kReceive, false,
+    {FI_MULTI_RECV, "FI_MULTI_RECV", Grant::primary, kReceive, kMsg},
+    {api::kTaggedMultiRecv, "FI_TAGGED_MULTI_RECV", Grant::request, kReceive, kOnlyRdm,
      api::kReceiveKindsVersion},
     {FI_MULTICAST, "FI_MULTICAST", Grant::primary, kTransmit},
     {FI_COLLECTIVE, "FI_COLLECTIVE", Grant::request, kBothSides},
-    {FI_FENCE, "FI_FENCE", Grant::request, kTransmit},
-    {FI_SOURCE, "FI_SOURCE", Grant::request, kReceive, true},
+    {FI_FENCE, "FI_FENCE", Grant::request, kTransmit, kMsg},
+    {FI_SOURCE, "FI_SOURCE", Grant::request, kReceive, kDgram},
     {FI_SOURCE_ERR, "FI_SOURCE_ERR", Grant::request, kReceive},
-    {FI_RMA_EVENT, "FI_RMA_EVENT", Grant::request, kReceive},
-    {FI_LOCAL_COMM, "FI_LOCAL_COMM", Grant::always, kNoSide, true},
-    {FI_REMOTE_COMM, "FI_REMOTE_COMM", Grant::always, kNoSide, true},
-    {FI_AV_USER_ID, "FI_AV_USER_ID", Grant::request, kNoSide, true, api::kUserIdVersion},
+    {FI_RMA_EVENT, "FI_RMA_EVENT", Grant::request, kReceive, kMsg},
+    {FI_LOCAL_COMM, "FI_LOCAL_COMM", Grant::always, kNoSide, kDgramAndMsg},
+    {FI_REMOTE_COMM, "FI_REMOTE_COMM", Grant::always, kNoSide, kDgramAndMsg},
+    {FI_AV_USER_ID, "FI_AV_USER_ID", Grant::request, kNoSide, kDgram, api::kUserIdVersion},
     {FI_TRIGGER, "FI_TRIGGER", Grant::request, kBothSides},
     {FI_HMEM, "FI_HMEM", Grant::never, kBothSides},
     {FI_RMA_PMEM, "FI_RMA_PMEM", Grant::never, kBothSides},
@@ -94,7 +97,9 @@ inline constexpr std::uint64_t kCaps =
     kPrimaryCaps | kDomainCaps | capabilities_with(&CapabilityRow::grant, {Grant::request});
 /// The offered capabilities that the attributes of the domain list.
 inline constexpr std::uint64_t kDomainSide = kCaps & capabilities_with(&CapabilityRow::side, {kNoSide});
-inline constexpr std::uint64_t kDatagramCaps = capabilities_with(&CapabilityRow::datagrams, {true});
+inline constexpr std::uint64_t kDatagramCaps =
+    capabilities_with(&CapabilityRow::also, {kDgram, kDgramAndMsg});
+inline constexpr std::uint64_t kConnectedCaps = capabilities_with(&CapabilityRow::also, {kMsg, kDgramAndMsg});
 /// The capabilities that tx_attr and rx_attr may list. Old callers put all capabilities into both attributes.
 /// Therefore the provider ignores bits that belong only to the other side.
 inline constexpr std::uint64_t kTransmitSide =
@@ -150,6 +155,16 @@ struct Capabilities {
 inline constexpr Capabilities kRdmCapabilities{
     .type = FI_EP_RDM,
     .caps = kCaps,
+    .transmit_flags = kTransmitOpFlags,
+    .message_order = kMessageOrder,
+    .ordered_max = SIZE_MAX,
+    .message_max = kMessageMax,
+    .remote_ranges_max = protocol::kRmaIovMax,
+};
+/// The capabilities of FI_EP_MSG: those that make sense with one peer.
+inline constexpr Capabilities kMsgCapabilities{
+    .type = FI_EP_MSG,
+    .caps = kConnectedCaps,
     .transmit_flags = kTransmitOpFlags,
     .message_order = kMessageOrder,
     .ordered_max = SIZE_MAX,

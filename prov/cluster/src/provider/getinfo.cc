@@ -101,7 +101,7 @@ bool seals(const Options& options, const fi_info& hints, std::uint32_t version) 
 std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
                                                 std::size_t frame_max, std::string& reason) {
   std::vector<Capabilities> found;
-  for (const Capabilities& kind : {kRdmCapabilities, kDgramCapabilities}) {
+  for (const Capabilities& kind : {kRdmCapabilities, kMsgCapabilities, kDgramCapabilities}) {
     const Capabilities capabilities = limit_to_frame(kind, frame_max);
     std::string mismatch = hints == nullptr ? std::string() : hint_mismatch(*hints, capabilities, caller);
     if (mismatch.empty()) {
@@ -146,7 +146,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
   // With this flag the caller is a layered provider (rxm, rxd) that looks for a provider to build on. The
-  // caller gets nothing, because this provider is already reliable.
+  // caller gets nothing, because this provider is already reliable, and endpoints without a connection need no
+  // connections below them.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints belongs to another provider";

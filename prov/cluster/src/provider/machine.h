@@ -65,6 +65,8 @@ class Machine final : public api::Platform {
   std::unique_ptr<protocol::RegionOffers> open_region_offers() override;
   std::unique_ptr<engine::Sleeper> open_sleeper() override { return engine::Sleeper::open(); }
   SocketAddress resolve(const char* node, const char* service, SocketAddress::Family family) override;
+  fi_info* copy_info(const fi_info& info) override { return fi_dupinfo(&info); }
+  void free_info(fi_info* info) override { fi_freeinfo(info); }
 
  private:
   void warn_if_few_descriptors(const SocketAddress& opened);

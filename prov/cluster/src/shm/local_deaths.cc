@@ -84,6 +84,13 @@ void LocalDeaths::settle_connection(LocalPeer& peer) {
   unwatched_ |= !watched(peer);
 }
 
+void LocalDeaths::check_suspects() {
+  for (const std::unique_ptr<Peer>& each : parts_.context.peers.all()) {
+    LocalPeer* const peer = parts_.find(each.get());
+    if (peer != nullptr && std::exchange(peer->suspect, false)) check(*peer);
+  }
+}
+
 void LocalDeaths::check(LocalPeer& peer) {
   settle_connection(peer);
   const bool dead = (peer.inbox != nullptr && peer.inbox->peer_gone()) ||

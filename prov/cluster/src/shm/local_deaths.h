@@ -29,6 +29,8 @@ class LocalDeaths {
   /// Checks all peers, or only the next part of them if there are many.
   void check_some(std::uint64_t ticks, Time now);
   void check(LocalPeer& peer);
+  /// Checks the peers with LocalPeer::suspect.
+  void check_suspects();
   /// Checks the peers that say in their rings that they have closed. Called when the doorbell rings.
   void check_closed();
   /// Returns when check_some() must be called even if nothing else happens.

@@ -113,7 +113,7 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
 
 /// Returns why the ring is refused, or null if it may be adopted. If it may be adopted, this function has
 /// closed an earlier ring of the same name.
-const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
+const char* RingOpener::why_refused(Time now, Inbox& inbox) {
   if (!parts_.context.admission.admits(now, inbox.peer(), local_.rings().size()))
     return "too many peers that are not in the address vector";
   return close_earlier(parts_.context.peers.find_or_add(inbox.peer()), inbox);
@@ -121,18 +121,20 @@ const char* RingOpener::why_refused(Time now, const Inbox& inbox) {
 
 /// Ends the operations that this side has begun with an earlier process of the same name, or while no process
 /// had the name. If such an operation failed later, this side would close the ring of the new process. As a
-/// result, the new process would believe that this process is dead.
-void RingOpener::end_predecessor(Peer& peer, const Inbox& next) {
+/// result, the new process would believe that this process is dead. If the ring's own writer is gone, too, the
+/// ring is that of the ended process: it answered this side and closed at once.
+void RingOpener::end_predecessor(Peer& peer, Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
-  if (reader_gone || parts_.context.reach.succeeds(peer, next.peer_epoch()))
+  const bool succeeded = reader_gone && !next.peer_gone();
+  if (succeeded || parts_.context.reach.succeeds(peer, next.peer_epoch()))
     parts_.context.reach.close(peer, Status::reset);
 }
 
 /// Closes the earlier ring of the same name, if there is one. Returns null, or why the new ring is refused.
 /// If the earlier process has ended, the new ring belongs to the next incarnation of the peer. If the earlier
 /// process is alive, the new process is an impostor.
-const char* RingOpener::close_earlier(Peer& peer, const Inbox& next) {
+const char* RingOpener::close_earlier(Peer& peer, Inbox& next) {
   parts_.context.reach.close_if_failed(peer);
   LocalPeer* const local = parts_.find(&peer);
   if (local == nullptr || local->inbox == nullptr) {

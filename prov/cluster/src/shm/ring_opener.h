@@ -45,9 +45,9 @@ class RingOpener {
   bool is_settled(const Greeting& greeting);
   void leave_ring(LocalPeer& peer);
   bool adopt(std::unique_ptr<Inbox>& inbox);
-  const char* why_refused(Time now, const Inbox& inbox);
-  const char* close_earlier(Peer& peer, const Inbox& next);
-  void end_predecessor(Peer& peer, const Inbox& next);
+  const char* why_refused(Time now, Inbox& inbox);
+  const char* close_earlier(Peer& peer, Inbox& next);
+  void end_predecessor(Peer& peer, Inbox& next);
 
   const ShmParts& parts_;
   LocalPeers& local_;

@@ -109,10 +109,12 @@ bool ShmTransport::receive(Turn& turn) {
 }
 
 void ShmTransport::check(Turn& turn) {
-  if (turn.ticks() - checked_at_ <= kTicksPerCheck && turn.number() % kTurnsPerCheck != 0) return;
+  const bool rests = turn.ticks() - checked_at_ <= kTicksPerCheck && turn.number() % kTurnsPerCheck != 0;
+  if (rests && !suspects_) return;
   checked_at_ = turn.ticks();
   opener_.accept();
   opener_.advance_greetings();
+  if (std::exchange(suspects_, false)) deaths_.check_suspects();
   if (parts_.context.messenger.under_way()) local_.ring_unheard();
   if (deaths_.due(turn.ticks(), turn.number()))
     deaths_.check_some(turn.ticks(), parts_.context.environment.clock.now());
@@ -141,9 +143,12 @@ void ShmTransport::on_doorbell() {
   deaths_.check_closed();
 }
 
+/// The peer's own ring may not be adopted yet, and may hold the last messages of a peer that has closed. So
+/// the next turn first adopts rings, and then looks whether the peer is dead.
 void ShmTransport::peer_ready(LocalPeer& peer) {
   opener_.advance_greetings();
-  deaths_.check(peer);
+  if (peer.inbox != nullptr) return deaths_.check(peer);
+  peer.suspect = suspects_ = true;
 }
 
 }  // namespace cluster::shm

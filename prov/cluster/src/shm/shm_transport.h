@@ -84,6 +84,7 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   Descriptor connections_{*this, &ShmTransport::on_connection};
   Descriptor doorbell_{*this, &ShmTransport::on_doorbell};
   std::uint64_t checked_at_ = 0;  ///< time of the last check, in ticks
+  bool suspects_ = false;         ///< there is a peer with LocalPeer::suspect
 };
 
 }  // namespace cluster::shm

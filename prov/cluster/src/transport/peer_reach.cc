@@ -176,13 +176,13 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
   }
 }
 
-/// Reports the loss to the event queue, and to collectives that wait for the peer.
+/// Reports the loss to the event queue, and to collective operations that wait for the peer.
 void PeerReach::report_loss(const Peer& peer, Status status) {
   const protocol::EndpointBindings& bindings = messenger_.bindings();
   if (bindings.losses != nullptr) {
     bindings.losses->peer_lost(peers_.handle_of(peer.channel), peer.name(), status);
   }
-  if (bindings.engine.collectives != nullptr) bindings.engine.collectives->member_lost(peer.name(), status);
+  if (bindings.engine.internal != nullptr) bindings.engine.internal->member_lost(peer.name(), status);
 }
 
 /// The endpoint itself does not count as a peer that could send. The pool's kept requests are released,

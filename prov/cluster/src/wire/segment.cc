@@ -22,10 +22,10 @@ using namespace segment_flag;
 
 constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {0, 0, false, false},                                                                   // unused
-    {0, kTagged | kData | kConfirm | kCollective, true, true},                              // eager
-    {kTotal, kTagged | kData | kConfirm | kCollective, true, true},                         // eager_first
+    {0, kTagged | kData | kConfirm | kInternal, true, true},                                // eager
+    {kTotal, kTagged | kData | kConfirm | kInternal, true, true},                           // eager_first
     {0, 0, true, true},                                                                     // eager_next
-    {kId | kTotal, kTagged | kData | kAddress | kCollective, true, false},                  // announce
+    {kId | kTotal, kTagged | kData | kAddress | kInternal, true, false},                    // announce
     {kId | kPeerId | kOffset | kTotal, kAddress, false, false},                             // pull
     {kPeerId | kOffset, 0, false, true},                                                    // bulk
     {kId, 0, false, false},                                                                 // done

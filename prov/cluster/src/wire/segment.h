@@ -66,7 +66,7 @@ inline constexpr std::uint8_t kContinues =
     32;  ///< the operation began with the previous segment of this kind
 inline constexpr std::uint8_t kUnanswered =
     64;  ///< a whole write; the sender itself sees when the write is executed (shm/recall.h)
-inline constexpr std::uint8_t kCollective = 128;  ///< the message is part of a collective operation
+inline constexpr std::uint8_t kInternal = 128;  ///< no receive of the application matches the message
 inline constexpr std::uint8_t kAll = 255;
 }  // namespace segment_flag
 
@@ -91,7 +91,7 @@ struct Segment {
   bool more() const { return (flags & segment_flag::kMore) != 0; }
   bool unanswered() const { return (flags & segment_flag::kUnanswered) != 0; }
   bool continues() const { return (flags & segment_flag::kContinues) != 0; }
-  bool collective() const { return (flags & segment_flag::kCollective) != 0; }
+  bool internal() const { return (flags & segment_flag::kInternal) != 0; }
 };
 
 /// The largest number of bytes that encode() writes. No kind has all fields.

@@ -21,9 +21,10 @@ ALLOWED = {
     "shm": {"base", "wire", "os", "carrier", "seal", "protocol", "transport"},
     "network": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "protocol", "transport"},
     "collective": {"base", "wire", "protocol"},
+    "connection": {"base", "wire"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "network", "self", "protocol",
-               "transport", "collective"},
-    "api": {"base", "carrier/registered_memory.h", "protocol", "collective", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
+               "transport", "collective", "connection"},
+    "api": {"base", "carrier/registered_memory.h", "protocol", "collective", "connection", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
     "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "transport",
                  "engine", "api"},
 }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdlib>
 #include <deque>
 #include <map>
 #include <memory>
@@ -131,6 +132,15 @@ inline sockaddr_in raw(const SocketAddress& address) {
   return in;
 }
 
+/// What copy_info() returns begins with the fi_info.
+struct InfoCopy {
+  fi_info info;
+  fi_tx_attr tx;
+  fi_rx_attr rx;
+  fi_ep_attr ep;
+  fi_domain_attr domain;
+};
+
 /// Every engine has a node of its own, so its frames pass the network; or all are on one node.
 class MemoryPlatform final : public Platform {
  public:
@@ -158,7 +168,8 @@ class MemoryPlatform final : public Platform {
     const SocketAddress own = one_node
                                   ? cluster::test::process_address(static_cast<std::uint16_t>(9000 + built))
                                   : host(static_cast<std::uint8_t>(built), 9000);
-    const SocketAddress name = request.wanted.empty() ? own : request.wanted;
+    SocketAddress name = request.wanted.empty() ? own : request.wanted;
+    if (name.port() == 0) name = name.with_port(static_cast<std::uint16_t>(9000 + built));
     settings.linger = 100ms;
     const auto counters = std::make_shared<Counters>();
     engine::EngineParts parts{
@@ -178,8 +189,26 @@ class MemoryPlatform final : public Platform {
     return fits ? found->second : SocketAddress{};
   }
 
+  fi_info* copy_info(const fi_info& from) override {
+    auto* const copy = new InfoCopy{from, *from.tx_attr, *from.rx_attr, *from.ep_attr, *from.domain_attr};
+    copy->info.tx_attr = &copy->tx;
+    copy->info.rx_attr = &copy->rx;
+    copy->info.ep_attr = &copy->ep;
+    copy->info.domain_attr = &copy->domain;
+    copy->info.src_addr = copy->info.dest_addr = nullptr;
+    ++infos;
+    return &copy->info;
+  }
+  void free_info(fi_info* info) override {
+    std::free(info->src_addr);
+    std::free(info->dest_addr);
+    delete reinterpret_cast<InfoCopy*>(info);
+    --infos;
+  }
+
   KeptLog kept;
   Network network;
+  int infos = 0;  ///< copies of an fi_info that nobody has freed
   transport::EngineSettings settings;
   std::map<std::string, SocketAddress> names;
   SocketAddress last_wanted;

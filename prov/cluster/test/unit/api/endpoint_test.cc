@@ -158,7 +158,7 @@ TEST_F(EndpointTest, ReturnsTheErrorOfBuildingTheEngine) {
 TEST_F(EndpointTest, RefusesOtherTypesAndCompletionLevels) {
   fid_ep* other = nullptr;
   EXPECT_EQ(fi_endpoint(domain, nullptr, &other, nullptr), -FI_EINVAL);
-  info.ep.type = FI_EP_MSG;
+  info.ep.type = FI_EP_SOCK_STREAM;
   EXPECT_EQ(fi_endpoint(domain, &info.info, &other, nullptr), -FI_EINVAL);
   info.ep.type = FI_EP_RDM;
   info.tx.op_flags = FI_COMMIT_COMPLETE;

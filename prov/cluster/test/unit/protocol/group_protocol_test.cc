@@ -21,7 +21,7 @@ class GroupProtocolTest : public MessengerTest {
   /// A receive that must get no message of the application.
   void receive_of_collective(std::vector<std::byte>& into, std::uint64_t tag, void* context) {
     const Bytes slices[] = {into};
-    const RecvOp op{.slices = slices, .context = context, .tag = tag, .tagged = true, .collective = true};
+    const RecvOp op{.slices = slices, .context = context, .tag = tag, .tagged = true, .internal = true};
     ASSERT_EQ(right.messenger.matcher().receive(&right.channel, op), Status::ok);
   }
   std::uint64_t refused() const { return right.counters.refused_segment; }
@@ -46,7 +46,7 @@ TEST_F(GroupProtocolTest, AMessageOfACollectiveIsRefused) {
   receive(right, target, 9, 0, &application);
   std::vector<std::byte> other(64);
   receive_of_collective(other, 9, &collective);
-  constexpr std::uint8_t kFlags = flag::kTagged | flag::kCollective;
+  constexpr std::uint8_t kFlags = flag::kTagged | flag::kInternal;
   arrive({.kind = SegmentKind::eager, .flags = kFlags, .tag = 9}, pattern(64));
   EXPECT_EQ(refused(), 1u);
   arrive({.kind = SegmentKind::eager_first, .flags = kFlags, .total = 128, .tag = 9}, pattern(64));

@@ -40,7 +40,7 @@ TEST_F(MessengerTest, PeekLooksClaimsAndDiscards) {
 }
 
 /// Takes the outcomes of messages that are part of collectives.
-struct IgnoringListener final : CollectiveListener {
+struct IgnoringListener final : InternalListener {
   void sent(void*, Status) override {}
   void received(void*, Status, std::size_t) override {}
   bool wanted(std::uint64_t, std::uint64_t, bool) override { return true; }
@@ -53,7 +53,7 @@ TEST_F(MessengerTest, APlainReceiveIsOneBufferForOneMessageThatIsReported) {
   IgnoringListener collectives;
   EndpointBindings bindings;
   bindings.rx_queue = &right.completions;
-  bindings.engine.collectives = &collectives;
+  bindings.engine.internal = &collectives;
   right.messenger.attach(bindings);
   std::byte target[16];
   const Bytes whole[] = {target};
@@ -73,7 +73,7 @@ TEST_F(MessengerTest, APlainReceiveIsOneBufferForOneMessageThatIsReported) {
   EXPECT_FALSE(is_plain({.slices = {}, .tagged = true})) << "no buffer";
   EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .report = false})) << "no completion";
   EXPECT_FALSE(is_plain({.slices = whole, .min_multi_recv = 8})) << "many messages";
-  EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .collective = true}))
+  EXPECT_FALSE(is_plain({.slices = whole, .tagged = true, .internal = true}))
       << "completed to another listener";
 }
 

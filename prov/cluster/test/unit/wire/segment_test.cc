@@ -22,14 +22,14 @@ struct Rule {
 };
 
 constexpr std::uint8_t kMessageFlags =
-    segment_flag::kTagged | segment_flag::kData | segment_flag::kConfirm | segment_flag::kCollective;
+    segment_flag::kTagged | segment_flag::kData | segment_flag::kConfirm | segment_flag::kInternal;
 constexpr std::uint8_t kRangeFlags = segment_flag::kData | segment_flag::kMore | segment_flag::kContinues;
 constexpr Rule kRules[] = {
     {SegmentKind::eager, kMessageFlags, true, true},
     {SegmentKind::eager_first, kMessageFlags, true, true},
     {SegmentKind::eager_next, 0, true, true},
     {SegmentKind::announce,
-     segment_flag::kTagged | segment_flag::kData | segment_flag::kAddress | segment_flag::kCollective, true,
+     segment_flag::kTagged | segment_flag::kData | segment_flag::kAddress | segment_flag::kInternal, true,
      false},
     {SegmentKind::pull, segment_flag::kAddress, false, false},
     {SegmentKind::bulk, 0, false, true},

@@ -1,0 +1,71 @@
+// The part of an endpoint that only FI_EP_MSG endpoints have: the connection's state as the application sees
+// it, and the events of the connection.
+//
+// Operations read the state without a lock. The engine changes it under its lock, before it writes the event.
+// So an application that has read FI_CONNECTED can send.
+#pragma once
+
+#include <rdma/fi_cm.h>
+
+#include <atomic>
+#include <optional>
+
+#include "connection/connection_end.h"
+#include "connection/passive_end.h"
+#include "engine/connection_endpoint.h"
+
+namespace cluster::api {
+
+class Endpoint;
+
+class ConnectedEnd final : public connection::ConnectionListener {
+ public:
+  explicit ConnectedEnd(Endpoint& endpoint) : endpoint_(endpoint) {}
+
+  /// Called if the application has opened the endpoint for a connection request. `name`: the address that was
+  /// asked.
+  void set_request(fid_t handle, const connection::ConnectRequest& request, const SocketAddress& name) {
+    handle_ = handle;
+    request_ = request;
+    name_ = name;
+  }
+  /// Returns the address that the endpoint shows, or an empty address if it shows its own. As with TCP, an
+  /// accepting endpoint shows the address of the passive endpoint.
+  const SocketAddress& name() const { return name_; }
+
+  /// Called when the endpoint is enabled. Takes over the request, if there is one. Returns false if the
+  /// request does not wait any more.
+  bool take_request();
+  /// Called when the engine is attached.
+  void begin();
+  int connect(const void* address, const void* data, std::size_t size);
+  int accept(const void* data, std::size_t size);
+  int shut_down(std::uint64_t flags);
+  int get_peer(void* address, std::size_t* size);
+  /// Ends the receives that no message has matched.
+  void cancel_receives();
+  /// Called when the endpoint closes. Tells the peer. From now on no event is written.
+  void close();
+
+  /// Returns true if operations can be sent.
+  bool connected() const { return phase_.load(std::memory_order_acquire) == Phase::connected; }
+  /// Returns true if the connection, or the attempt, has ended.
+  bool over() const { return phase_.load(std::memory_order_acquire) == Phase::over; }
+
+  void connected(ConstBytes data) override;
+  void refused(Status cause, ConstBytes data) override;
+  void ended(const SocketAddress& peer, Status cause) override;
+
+ private:
+  enum class Phase : std::uint8_t { before, connected, over };
+
+  Endpoint& endpoint_;
+  fid_t handle_ = nullptr;
+  std::optional<connection::ConnectRequest> request_;
+  SocketAddress name_;
+  SocketAddress asked_;  ///< the passive endpoint that this endpoint has asked
+  std::atomic<Phase> phase_{Phase::before};
+  std::atomic<bool> closing_{false};
+};
+
+}  // namespace cluster::api

@@ -1,0 +1,71 @@
+#include "api/connection_requests.h"
+
+#include <algorithm>
+
+#include "api/fid_object.h"
+
+namespace cluster::api {
+namespace {
+
+/// Nothing can be called on a handle. The passive endpoint owns it.
+constinit fi_ops request_ops = fid_ops({.close = [](fid*) { return -FI_ENOSYS; }});
+
+}  // namespace
+
+fid_t ConnectionRequests::add(const connection::ConnectRequest& request, const void* owner,
+                              std::size_t most) {
+  auto entry = std::make_unique<Entry>();
+  entry->handle = {FI_CLASS_CONNREQ, nullptr, &request_ops};
+  entry->request = request;
+  entry->owner = owner;
+  const std::lock_guard guard(mutex_);
+  const auto count =
+      std::ranges::count_if(waiting_, [&](const auto& each) { return each.second->owner == owner; });
+  if (static_cast<std::size_t>(count) >= most) return nullptr;
+  fid_t const handle = &entry->handle;
+  waiting_.emplace(handle, std::move(entry));
+  return handle;
+}
+
+std::optional<connection::ConnectRequest> ConnectionRequests::find(fid_t handle) {
+  const std::lock_guard guard(mutex_);
+  const auto found = waiting_.find(handle);
+  if (found == waiting_.end()) return std::nullopt;
+  return found->second->request;
+}
+
+std::optional<connection::ConnectRequest> ConnectionRequests::take(fid_t handle) {
+  const std::lock_guard guard(mutex_);
+  const auto node = waiting_.extract(handle);
+  if (node.empty()) return std::nullopt;
+  return node.mapped()->request;
+}
+
+void ConnectionRequests::enter(struct fid& handle, PassiveEndpoint& endpoint) {
+  const std::lock_guard guard(mutex_);
+  passive_[&handle] = &endpoint;
+}
+
+void ConnectionRequests::leave(struct fid& handle) {
+  const std::lock_guard guard(mutex_);
+  passive_.erase(&handle);
+}
+
+PassiveEndpoint* ConnectionRequests::passive(fid_t handle) {
+  const std::lock_guard guard(mutex_);
+  const auto found = passive_.find(handle);
+  return found == passive_.end() ? nullptr : found->second;
+}
+
+std::vector<connection::ConnectRequest> ConnectionRequests::take_all(const void* owner) {
+  std::vector<connection::ConnectRequest> all;
+  const std::lock_guard guard(mutex_);
+  std::erase_if(waiting_, [&](const auto& each) {
+    if (each.second->owner != owner) return false;
+    all.push_back(each.second->request);
+    return true;
+  });
+  return all;
+}
+
+}  // namespace cluster::api

@@ -1,0 +1,91 @@
+#include "connection/connection_end.h"
+
+namespace cluster::connection {
+
+void ConnectionEnd::connect(const SocketAddress& passive, std::uint64_t id, ConstBytes data) {
+  state_ = State::connecting;
+  peer_ = passive;
+  id_ = id;
+  courier_.watch(passive);
+  courier_.send(passive, {MessageKind::request, id, data});
+}
+
+void ConnectionEnd::set_asker(const SocketAddress& asker, std::uint64_t id) {
+  state_ = State::asked;
+  peer_ = asker;
+  id_ = id;
+  courier_.set_peer(asker);
+}
+
+void ConnectionEnd::accept(ConstBytes data) {
+  courier_.watch(peer_);
+  courier_.send(peer_, {MessageKind::accept, id_, data});
+  established({});
+}
+
+bool ConnectionEnd::shut_down() {
+  switch (state_) {
+    case State::idle:
+    case State::over: return false;
+    case State::connecting: break;  // an accept that comes later is answered
+    case State::asked: courier_.send(peer_, {MessageKind::reject, id_}); break;
+    case State::connected: courier_.send(peer_, {MessageKind::shutdown, id_}); break;
+  }
+  end(Status::ok);
+  return true;
+}
+
+void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
+  if (state_ == State::idle || message.id != id_) return;
+  switch (message.kind) {
+    case MessageKind::accept:
+      if (state_ == State::connecting) {
+        courier_.end_watch();
+        courier_.leave(peer_);
+        peer_ = from;
+        courier_.set_peer(from);
+        courier_.watch(from);
+        established(message.data);
+      } else if (from != peer_) {
+        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up
+      }
+      return;
+    case MessageKind::reject:
+      if (state_ != State::connecting) return;
+      courier_.leave(peer_);
+      return fail(Status::refused, message.data);
+    case MessageKind::shutdown:
+      if (state_ == State::connected && from == peer_) end(Status::ok);
+      return;
+    case MessageKind::request: return;  // only a listener is asked
+  }
+}
+
+/// A passive endpoint that closes has refused all that it could refuse before. The accept of another request
+/// may still be under way, so its orderly end decides nothing.
+void ConnectionEnd::peer_lost(const PeerLoss& loss) {
+  if (loss.peer != peer_) return;
+  if (state_ == State::connected) return end(loss.cause);
+  if (state_ == State::connecting && !loss.orderly) fail(loss.cause, {});
+}
+
+void ConnectionEnd::established(ConstBytes data) {
+  state_ = State::connected;
+  listener_.connected(data);
+}
+
+void ConnectionEnd::fail(Status cause, ConstBytes data) {
+  state_ = State::over;
+  courier_.end_watch();
+  courier_.cancel_receives();
+  listener_.refused(cause, data);
+}
+
+void ConnectionEnd::end(Status cause) {
+  state_ = State::over;
+  courier_.end_watch();
+  courier_.cancel_receives();
+  listener_.ended(peer_, cause);
+}
+
+}  // namespace cluster::connection

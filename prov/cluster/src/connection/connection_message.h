@@ -1,0 +1,50 @@
+// The messages by which two endpoints connect (FI_EP_MSG). They travel as internal messages, so no receive of
+// the application ever matches them:
+//
+//   u8 kind | 7 bytes of zero | u64 id | private data of the application, at most kPrivateDataMax bytes
+//
+// The connecting endpoint draws `id`, and sends it in its request. All further messages of the connection
+// contain it. So a message that belongs to another attempt is noticed.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+
+namespace cluster::connection {
+
+inline constexpr std::size_t kPrivateDataMax = 256;
+/// The tag of all connection messages. No collective operation uses it (collective/team.h).
+inline constexpr std::uint64_t kTag = ~std::uint64_t{0};
+
+enum class MessageKind : std::uint8_t {
+  request = 1,  ///< to a passive endpoint: connect me
+  accept,       ///< to the endpoint that asked: the sender is your peer
+  reject,       ///< to the endpoint that asked: you are refused
+  shutdown,     ///< the connection ends, or the accept came too late
+};
+
+struct Message {
+  MessageKind kind = MessageKind::request;
+  std::uint64_t id = 0;
+  ConstBytes data{};  ///< at most kPrivateDataMax bytes
+};
+
+inline constexpr std::size_t kMessageHeader = 16;
+inline constexpr std::size_t kMessageMax = kMessageHeader + kPrivateDataMax;
+
+/// An encoded message.
+struct MessageBytes {
+  std::array<std::byte, kMessageMax> bytes;
+  std::size_t size = 0;
+
+  ConstBytes span() const { return {bytes.data(), size}; }
+};
+
+MessageBytes encode(const Message& message);
+/// The gate for arriving messages. Returns false if the bytes are no message. `out.data` points into `in`.
+bool decode(ConstBytes in, Message& out);
+
+}  // namespace cluster::connection

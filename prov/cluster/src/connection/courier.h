@@ -1,0 +1,37 @@
+// What a connection and a listener need from their endpoint. The engine implements it
+// (engine/connection_endpoint.h), and calls them under its lock.
+#pragma once
+
+#include "base/address.h"
+#include "base/status.h"
+#include "connection/connection_message.h"
+
+namespace cluster::connection {
+
+class Courier {
+ public:
+  virtual ~Courier() = default;
+  /// Sends a message, now or as soon as the peer's carrier takes it. Messages to one endpoint arrive once and
+  /// in order, or the peer is lost.
+  virtual void send(const SocketAddress& to, const Message& message) = 0;
+  /// From now on the endpoint keeps checking that this peer is alive, instead of the peer that it watched
+  /// before, and calls peer_lost() once when the peer is lost or closes.
+  virtual void watch(const SocketAddress& peer) = 0;
+  virtual void end_watch() = 0;
+  /// Makes this the peer to which the application's operations go, and from which its receives get messages.
+  /// Receives that are already posted move to the peer.
+  virtual void set_peer(const SocketAddress& peer) = 0;
+  /// Ends the application's receives that no message has matched, with Status::canceled.
+  virtual void cancel_receives() = 0;
+  /// Called when nothing more is to be said to the peer. The endpoint ends its session with the peer.
+  virtual void leave(const SocketAddress& peer) = 0;
+};
+
+/// How a watched peer was lost.
+struct PeerLoss {
+  SocketAddress peer;
+  Status cause = Status::ok;
+  bool orderly = false;  ///< the peer has closed its endpoint
+};
+
+}  // namespace cluster::connection

@@ -1,0 +1,40 @@
+// A passive endpoint (fi_listen): takes the requests of endpoints that want to connect to the application,
+// and rejects. An accept does not go through this object: the accepting endpoint sends it.
+#pragma once
+
+#include "connection/courier.h"
+
+namespace cluster::connection {
+
+struct ConnectRequest {
+  SocketAddress asker;
+  std::uint64_t id = 0;
+};
+
+/// Takes requests to the application. Called under the engine's lock.
+class RequestListener {
+ public:
+  virtual ~RequestListener() = default;
+  /// Returns false if the request cannot be reported. It is then rejected.
+  virtual bool requested(const ConnectRequest& request, ConstBytes data) = 0;
+};
+
+class PassiveEnd {
+ public:
+  PassiveEnd(Courier& courier, RequestListener& listener) : courier_(courier), listener_(listener) {}
+
+  void arrived(const SocketAddress& from, const Message& message) {
+    if (message.kind != MessageKind::request) return;
+    const ConnectRequest request{from, message.id};
+    if (!listener_.requested(request, message.data)) reject(request, {});
+  }
+  void reject(const ConnectRequest& request, ConstBytes data) {
+    courier_.send(request.asker, {MessageKind::reject, request.id, data});
+  }
+
+ private:
+  Courier& courier_;
+  RequestListener& listener_;
+};
+
+}  // namespace cluster::connection

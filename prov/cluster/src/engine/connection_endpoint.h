@@ -1,0 +1,76 @@
+// Connects a connection (FI_EP_MSG) or a passive endpoint with the engine. Its messages are sent like all
+// other messages. Messages that arrive lie in the store of unexpected messages until the end of the turn.
+//
+// The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, it leads to
+// this endpoint itself, which never sends to itself. So receives are always directed, and no message of a
+// stranger ever matches them. Other entries are endpoints to which connection messages go.
+//
+// The endpoint watches a peer by a receive that nothing matches. The engine checks that a peer is alive as
+// long as a receive waits for it, and ends the receive when the peer is lost.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "connection/connection_end.h"
+#include "connection/passive_end.h"
+#include "engine/event_loop.h"
+#include "protocol/messenger.h"
+#include "transport/peer_table.h"
+
+namespace cluster::engine {
+
+class ConnectionEndpoint final : public connection::Courier, public protocol::InternalListener {
+ public:
+  /// The handle under which the application's operations reach the peer.
+  static constexpr std::uint64_t kPeer = 0;
+
+  ConnectionEndpoint(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
+                     transport::PeerReach& reach, EventLoop& loop)
+      : parts_(parts), peers_(peers), messenger_(messenger), reach_(reach), loop_(loop) {
+    addresses_.insert(parts.name);
+  }
+
+  void open(connection::ConnectionListener& listener) { connection_.emplace(*this, listener); }
+  void open(connection::RequestListener& listener) { listener_.emplace(*this, listener); }
+  connection::ConnectionEnd& connection() { return *connection_; }
+  connection::PassiveEnd& listener() { return *listener_; }
+  const transport::AddressTable& addresses() const { return addresses_; }
+
+  void send(const SocketAddress& to, const connection::Message& message) override;
+  void watch(const SocketAddress& peer) override;
+  void end_watch() override;
+  void set_peer(const SocketAddress& peer) override;
+  void cancel_receives() override;
+  void leave(const SocketAddress& peer) override;
+
+  void sent(void* /*context*/, Status /*status*/) override {}  // the loss of a peer ends its watch as well
+  void received(void* context, Status status, std::size_t length) override;
+  bool wanted(std::uint64_t tag, std::uint64_t data, bool member) override;
+  void member_lost(const SocketAddress& /*name*/, Status /*cause*/) override {}
+  void advance() override;
+
+ private:
+  struct Letter {
+    SocketAddress to;
+    connection::MessageBytes bytes;
+  };
+
+  std::uint64_t handle_of(const SocketAddress& name);
+  bool deliver(const Letter& letter);
+  bool take_stored();
+
+  const EngineParts& parts_;
+  PeerTable& peers_;
+  protocol::Messenger& messenger_;
+  transport::PeerReach& reach_;
+  EventLoop& loop_;
+  transport::AddressTable addresses_;
+  std::optional<connection::ConnectionEnd> connection_;
+  std::optional<connection::PassiveEnd> listener_;
+  std::deque<Letter> unsent_;  ///< messages that no carrier has taken yet
+  Peer* watched_ = nullptr;
+  std::optional<connection::PeerLoss> loss_;  ///< to be reported by advance()
+};
+
+}  // namespace cluster::engine

@@ -1,0 +1,242 @@
+// Connections of whole engines over a network that loses, repeats and delays frames.
+#include "engine/connection_endpoint.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "support/node.h"
+
+namespace cluster::engine {
+namespace {
+
+using connection::ConnectionEnd;
+using connection::ConnectRequest;
+
+const SocketAddress kPassive = test::node_name(1), kAsker = test::node_name(2),
+                    kAcceptor = test::node_name(3), kStranger = test::node_name(4);
+constexpr std::uint64_t kId = 4711;
+
+struct End final : connection::ConnectionListener {
+  End(test::FakeNetwork& network, const SocketAddress& name, std::uint64_t epoch)
+      : node(network, name, name, epoch, nullptr, test::node_settings(), {.enabled = false}) {
+    node.engine.open_connection(static_cast<connection::ConnectionListener&>(*this));
+    node.engine.attach(node.engine.connection_addresses(),
+                       {.tx_queue = &node.sent, .rx_queue = &node.received});
+  }
+  ~End() { closing = true; }
+  void connected(ConstBytes data) override {
+    EXPECT_FALSE(is_connected);
+    is_connected = true;
+    answer.assign(reinterpret_cast<const char*>(data.data()), data.size());
+  }
+  void refused(Status cause, ConstBytes data) override {
+    failure = cause;
+    answer.assign(reinterpret_cast<const char*>(data.data()), data.size());
+  }
+  void ended(const SocketAddress&, Status cause) override {
+    EXPECT_TRUE(closing || !end) << "told twice";
+    end = cause;
+  }
+  void connect() {
+    node.engine.with_connection([](ConnectionEndpoint& all) { all.connection().connect(kPassive, kId, {}); });
+  }
+  void accept(const ConnectRequest& request) {
+    node.engine.with_connection([&](ConnectionEndpoint& all) {
+      all.connection().set_asker(request.asker, request.id);
+      all.connection().accept(as_bytes("welcome", 7));
+    });
+  }
+  void shut_down() {
+    node.engine.with_connection([](ConnectionEndpoint& all) { all.connection().shut_down(); });
+  }
+  /// Posts a receive from the peer.
+  void receive() {
+    const Bytes slice = as_bytes(&node.got, sizeof node.got);
+    EXPECT_EQ(node.engine.receive({.slices = {&slice, 1}, .from = ConnectionEndpoint::kPeer}), Status::ok);
+  }
+  /// The outcomes of receives, oldest first.
+  std::vector<Status> received() {
+    std::vector<Status> all;
+    node.received.drain(
+        100, [](const auto&) { return true; }, [&](const auto& each) { all.push_back(each.status); });
+    return all;
+  }
+
+  bool closing = false;
+  bool is_connected = false;
+  std::string answer;
+  std::optional<Status> failure, end;
+  test::Node node;
+};
+
+struct Passive final : connection::RequestListener {
+  explicit Passive(test::FakeNetwork& network)
+      : node(network, kPassive, kPassive, 1, nullptr, test::node_settings(), {.enabled = false}) {
+    node.engine.open_connection(static_cast<connection::RequestListener&>(*this));
+    node.engine.attach(node.engine.connection_addresses(), {});
+  }
+  bool requested(const ConnectRequest& request, ConstBytes) override {
+    requests.push_back(request);
+    return true;
+  }
+  std::vector<ConnectRequest> requests;
+  test::Node node;
+};
+
+class ConnectionEndpointTest : public test::EngineTest {
+ protected:
+  ConnectionEndpointTest() {
+    asker_.emplace(network, kAsker, 2), acceptor_.emplace(network, kAcceptor, 3), passive_.emplace(network);
+  }
+
+  /// Lets all engines take turns, until `done` or for 30 seconds of the network's time.
+  template <typename Done>
+  bool run(Done&& done) {
+    for (int i = 0; i < 300000; ++i) {
+      clock.advance(100us);
+      for (std::optional<End>* each : {&asker_, &acceptor_}) {
+        if (*each) (*each)->node.engine.poll();
+      }
+      if (passive_) passive_->node.engine.poll();
+      if (stranger_ != nullptr) stranger_->engine.poll();
+      if (done()) return true;
+    }
+    return false;
+  }
+  void connect_both() {
+    asker_->connect();
+    ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+    acceptor_->accept(passive_->requests.front());
+    ASSERT_TRUE(run([&] { return asker_->is_connected; }));
+  }
+
+  std::optional<End> asker_, acceptor_;
+  std::optional<Passive> passive_;
+  std::unique_ptr<test::Node> stranger_;
+};
+
+TEST_F(ConnectionEndpointTest, TwoEndsConnectAndExchangeMessages) {
+  asker_->receive();  // before there is a peer
+  connect_both();
+  EXPECT_TRUE(acceptor_->is_connected);
+  EXPECT_EQ(asker_->answer, "welcome");
+  acceptor_->receive();
+  asker_->node.send();
+  acceptor_->node.word = 99;
+  acceptor_->node.send();
+  EXPECT_TRUE(run([&] { return asker_->node.got == 100 && acceptor_->node.got == 1; }));
+  EXPECT_EQ(passive_->requests.size(), 1u);
+}
+
+TEST_F(ConnectionEndpointTest, ThePassiveSideMaySendAtOnce) {
+  asker_->receive();
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  acceptor_->accept(passive_->requests.front());
+  acceptor_->node.send();
+  EXPECT_TRUE(run([&] { return asker_->node.got == 1; })) << "it may arrive in the turn of the accept";
+}
+
+TEST_F(ConnectionEndpointTest, LostAndRepeatedFramesChangeNothing) {
+  network.conditions = {.loss = 0.3, .duplicate = 0.3, .jitter = 2ms};
+  asker_->receive();
+  connect_both();
+  acceptor_->node.send();
+  EXPECT_TRUE(run([&] { return asker_->node.got == 1; }));
+  asker_->shut_down();
+  EXPECT_TRUE(run([&] { return acceptor_->end == Status::ok; }));
+  EXPECT_EQ(passive_->requests.size(), 1u);
+}
+
+TEST_F(ConnectionEndpointTest, AStrangersMessageMatchesNoReceive) {
+  asker_->receive();
+  connect_both();
+  stranger_ = std::make_unique<test::Node>(network, kStranger, kAsker, 9);
+  stranger_->word = 665;
+  stranger_->send();
+  run([n = 0]() mutable { return ++n == 3000; });
+  EXPECT_EQ(asker_->node.got, 0u);
+  acceptor_->node.send();
+  EXPECT_TRUE(run([&] { return asker_->node.got == 1; }));
+}
+
+TEST_F(ConnectionEndpointTest, AShutdownReachesTheOtherEndAndCancelsReceives) {
+  connect_both();
+  acceptor_->receive();
+  acceptor_->receive();
+  asker_->receive();
+  asker_->node.send();
+  asker_->shut_down();
+  EXPECT_EQ(asker_->received(), (std::vector{Status::canceled})) << "before the call returns";
+  EXPECT_TRUE(run([&] { return acceptor_->end == Status::ok; }));
+  EXPECT_EQ(acceptor_->received(), (std::vector{Status::ok, Status::canceled}));
+  EXPECT_EQ(acceptor_->node.got, 1u);
+}
+
+TEST_F(ConnectionEndpointTest, BothMayShutDownAtOnce) {
+  connect_both();
+  asker_->shut_down();
+  acceptor_->shut_down();
+  run([n = 0]() mutable { return ++n == 3000; });
+  EXPECT_EQ(asker_->end, Status::ok);
+  EXPECT_EQ(acceptor_->end, Status::ok);
+}
+
+TEST_F(ConnectionEndpointTest, ARejectArrives) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  passive_->node.engine.with_connection(
+      [&](ConnectionEndpoint& all) { all.listener().reject(passive_->requests.front(), as_bytes("no", 2)); });
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); }));
+  EXPECT_EQ(asker_->failure, Status::refused);
+  EXPECT_EQ(asker_->answer, "no");
+}
+
+TEST_F(ConnectionEndpointTest, WithoutAPassiveEndpointTheAttemptFailsSoon) {
+  passive_.reset();
+  network.absent = kPassive;
+  asker_->connect();
+  const Time begin = clock.now();
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); }));
+  EXPECT_EQ(asker_->failure, Status::refused);
+  EXPECT_LT(clock.now() - begin, 1s);
+}
+
+TEST_F(ConnectionEndpointTest, ASilentPassiveEndpointEndsTheAttempt) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  network.conditions.blackout = true;
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); })) << "although nothing is under way";
+}
+
+TEST_F(ConnectionEndpointTest, ASilentPeerEndsTheConnectionAtBothEnds) {
+  connect_both();
+  network.conditions.blackout = true;
+  ASSERT_TRUE(run([&] { return asker_->end && acceptor_->end; })) << "although nothing is under way";
+  EXPECT_NE(asker_->end, Status::ok);
+  EXPECT_NE(acceptor_->end, Status::ok);
+}
+
+TEST_F(ConnectionEndpointTest, AnEndThatClosesWithoutAWordIsNoticed) {
+  connect_both();
+  asker_.reset();
+  EXPECT_TRUE(run([&] { return acceptor_->end.has_value(); }));
+}
+
+TEST_F(ConnectionEndpointTest, ThePassiveEndpointMayCloseAfterTheAccept) {
+  asker_->receive();
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  acceptor_->accept(passive_->requests.front());
+  passive_.reset();
+  acceptor_->node.send();
+  EXPECT_TRUE(run([&] { return asker_->node.got == 1; }));
+  EXPECT_TRUE(asker_->is_connected);
+}
+
+}  // namespace
+}  // namespace cluster::engine
