@@ -3,7 +3,10 @@
 #include <rdma/fi_errno.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <string>
 
 #include "api/fid_object.h"
@@ -11,34 +14,71 @@
 namespace cluster::provider {
 namespace {
 
-/// The fields of fid_nic point into the object itself. Unknown texts are null, as fi_nic(3) demands. The
-/// place on the bus stays unknown: MPICH looks it up in hwloc and aborts if hwloc does not have it, as in the
-/// wheels of MPICH, which find no devices.
-class Nic : public fid_nic {
- public:
-  using Handle = fid_nic;
+// libfabric's core and its utility providers (ofi_rxm) copy the object member by member, and copy the ops table
+// with it. So close_nic() also frees copies that this file has not made. That is why the object is plain: each
+// attribute and each text is memory of its own from malloc, and no function here expects more than fid_nic.
 
-  Nic(const link::Interface& interface, const link::NetworkCard& card);
-  Nic(const Nic& other);
-  Nic& operator=(const Nic&) = delete;
-
-  /// Implements fi_tostr for the answer of which this object is a part: appends its text, in the core's form.
-  void append_to(char* buffer, std::size_t size) const;
-
- private:
-  void point_to_texts();
-
-  std::string name_;
-  std::string address_;
-  link::NetworkCard card_;
-  bool ethernet_;
-  fi_device_attr device_{};
-  fi_bus_attr bus_{};
-  fi_link_attr link_{};
+struct CloseNic {
+  void operator()(fid_nic* nic) const {
+    if (fi_device_attr* const device = nic->device_attr) {
+      for (char* text : {device->name, device->device_id, device->device_version, device->vendor_id,
+                         device->driver, device->firmware}) {
+        std::free(text);
+      }
+    }
+    if (fi_link_attr* const link = nic->link_attr) {
+      std::free(link->address);
+      std::free(link->network_type);
+    }
+    std::free(nic->device_attr);
+    std::free(nic->bus_attr);
+    std::free(nic->link_attr);
+    std::free(nic);
+  }
 };
 
+using NicPointer = std::unique_ptr<fid_nic, CloseNic>;
+
+template <typename T>
+T* allocate() {
+  void* const memory = std::calloc(1, sizeof(T));
+  if (memory == nullptr) throw std::bad_alloc();
+  return static_cast<T*>(memory);
+}
+
+/// Returns a copy of the text. Unknown texts are null, as fi_nic(3) demands.
+char* copy_of(const char* text) {
+  if (text == nullptr || *text == '\0') return nullptr;
+  char* const copy = strdup(text);
+  if (copy == nullptr) throw std::bad_alloc();
+  return copy;
+}
+
+NicPointer copy_of(const fid_nic& other) {
+  NicPointer nic(allocate<fid_nic>());
+  nic->fid = other.fid;
+  nic->device_attr = allocate<fi_device_attr>();
+  nic->bus_attr = allocate<fi_bus_attr>();
+  nic->link_attr = allocate<fi_link_attr>();
+  const fi_device_attr& device = *other.device_attr;
+  nic->device_attr->name = copy_of(device.name);
+  nic->device_attr->device_id = copy_of(device.device_id);
+  nic->device_attr->device_version = copy_of(device.device_version);
+  nic->device_attr->vendor_id = copy_of(device.vendor_id);
+  nic->device_attr->driver = copy_of(device.driver);
+  nic->device_attr->firmware = copy_of(device.firmware);
+  nic->link_attr->mtu = other.link_attr->mtu;
+  nic->link_attr->speed = other.link_attr->speed;
+  nic->link_attr->state = other.link_attr->state;
+  nic->link_attr->address = copy_of(other.link_attr->address);
+  nic->link_attr->network_type = copy_of(other.link_attr->network_type);
+  return nic;
+}
+
+fid_nic& nic_of(fid* plain) { return *reinterpret_cast<fid_nic*>(plain); }
+
 int close_nic(fid* plain) noexcept {
-  delete &api::object_of<Nic>(plain);
+  CloseNic{}(&nic_of(plain));
   return 0;
 }
 
@@ -46,13 +86,32 @@ int close_nic(fid* plain) noexcept {
 int control_nic(fid* plain, int command, void* argument) noexcept {
   if (command != FI_DUP || argument == nullptr) return -FI_ENOSYS;
   return api::guarded([&] {
-    *static_cast<fid_nic**>(argument) = new Nic(api::object_of<Nic>(plain));
+    *static_cast<fid_nic**>(argument) = copy_of(nic_of(plain)).release();
     return 0;
   });
 }
 
+/// Implements fi_tostr for the answer of which this object is a part: appends its text, in the core's form.
 int print_nic(const fid* plain, char* buffer, std::size_t size) noexcept {
-  static_cast<const Nic&>(*reinterpret_cast<const fid_nic*>(plain)).append_to(buffer, size);
+  const fid_nic& nic = *reinterpret_cast<const fid_nic*>(plain);
+  const fi_device_attr& device = *nic.device_attr;
+  const fi_link_attr& link = *nic.link_attr;
+  std::size_t used = strnlen(buffer, size);
+  const auto add = [&](const char* format, auto... values) {
+    if (used + 1 >= size) return;
+    std::snprintf(buffer + used, size - used, format, values...);
+    used += strnlen(buffer + used, size - used);
+  };
+  const auto text = [](const char* known) { return known != nullptr ? known : "(null)"; };
+  add("    nic:\n        fi_device_attr:\n%s", "");
+  add("            name: %s\n            device_id: %s\n", text(device.name), text(device.device_id));
+  add("            device_version: %s\n", text(device.device_version));
+  add("            vendor_id: %s\n            driver: %s\n", text(device.vendor_id), text(device.driver));
+  add("            firmware: %s\n        fi_bus_attr:\n            bus_type: FI_BUS_UNKNOWN\n",
+      text(device.firmware));
+  add("        fi_link_attr:\n            address: %s\n            mtu: %zu\n", text(link.address), link.mtu);
+  add("            speed: %zu\n            state: %s\n            network_type: %s\n", link.speed,
+      link.state == FI_LINK_UP ? "FI_LINK_UP" : "FI_LINK_DOWN", text(link.network_type));
   return 0;
 }
 
@@ -72,70 +131,28 @@ std::string text_of_mac(const link::Interface& interface) {
   return text;
 }
 
-char* text_or_null(std::string& text) { return text.empty() ? nullptr : text.data(); }
-
-Nic::Nic(const link::Interface& interface, const link::NetworkCard& card)
-    : fid_nic{{FI_CLASS_NIC, nullptr, &nic_ops}, nullptr, nullptr, nullptr, nullptr},
-      name_(interface.name),
-      address_(text_of_mac(interface)),
-      card_(card),
-      ethernet_(interface.has_ethernet) {
-  constexpr std::size_t kMega = 1'000'000;
-  link_.mtu = interface.mtu;
-  link_.speed = interface.speed_mbit > 0 ? static_cast<std::size_t>(interface.speed_mbit) * kMega : 0;
-  link_.state = interface.running ? FI_LINK_UP : FI_LINK_DOWN;
-  point_to_texts();
-}
-
-Nic::Nic(const Nic& other)
-    : fid_nic(other),
-      name_(other.name_),
-      address_(other.address_),
-      card_(other.card_),
-      ethernet_(other.ethernet_),
-      link_(other.link_) {
-  point_to_texts();
-}
-
-void Nic::point_to_texts() {
-  static char ethernet[] = "Ethernet";
-  device_ = {.name = text_or_null(name_),
-             .device_id = text_or_null(card_.device_id),
-             .device_version = text_or_null(card_.revision),
-             .vendor_id = text_or_null(card_.vendor_id),
-             .driver = text_or_null(card_.driver),
-             .firmware = text_or_null(card_.firmware)};
-  link_.address = text_or_null(address_);
-  link_.network_type = ethernet_ ? ethernet : nullptr;
-  device_attr = &device_;
-  bus_attr = &bus_;
-  link_attr = &link_;
-}
-
-void Nic::append_to(char* buffer, std::size_t size) const {
-  std::size_t used = strnlen(buffer, size);
-  const auto add = [&](const char* format, auto... values) {
-    if (used + 1 >= size) return;
-    std::snprintf(buffer + used, size - used, format, values...);
-    used += strnlen(buffer + used, size - used);
-  };
-  const auto text = [](const char* known) { return known != nullptr ? known : "(null)"; };
-  add("    nic:\n        fi_device_attr:\n%s", "");
-  add("            name: %s\n            device_id: %s\n", text(device_.name), text(device_.device_id));
-  add("            device_version: %s\n", text(device_.device_version));
-  add("            vendor_id: %s\n            driver: %s\n", text(device_.vendor_id), text(device_.driver));
-  add("            firmware: %s\n        fi_bus_attr:\n            bus_type: FI_BUS_UNKNOWN\n",
-      text(device_.firmware));
-  add("        fi_link_attr:\n            address: %s\n            mtu: %zu\n", text(link_.address),
-      link_.mtu);
-  add("            speed: %zu\n            state: %s\n            network_type: %s\n", link_.speed,
-      link_.state == FI_LINK_UP ? "FI_LINK_UP" : "FI_LINK_DOWN", text(link_.network_type));
-}
-
 }  // namespace
 
-fid_nic* make_nic(const link::Interface& interface, const link::NetworkCard& card) {
-  return new Nic(interface, card);
+/// The place on the bus stays unknown: MPICH looks it up in hwloc and aborts if hwloc does not have it, as in
+/// the wheels of MPICH, which find no devices.
+fid_nic* make_nic(link::Interface interface, link::NetworkCard card) {
+  constexpr std::size_t kMega = 1'000'000;
+  static char ethernet[] = "Ethernet";
+  std::string address = text_of_mac(interface);
+  fi_device_attr device{.name = interface.name.data(),
+                        .device_id = card.device_id.data(),
+                        .device_version = card.revision.data(),
+                        .vendor_id = card.vendor_id.data(),
+                        .driver = card.driver.data(),
+                        .firmware = card.firmware.data()};
+  fi_link_attr link{};
+  link.address = address.data();
+  link.mtu = interface.mtu;
+  link.speed = interface.speed_mbit > 0 ? static_cast<std::size_t>(interface.speed_mbit) * kMega : 0;
+  link.state = interface.running ? FI_LINK_UP : FI_LINK_DOWN;
+  link.network_type = interface.has_ethernet ? ethernet : nullptr;
+  const fid_nic borrowed{{FI_CLASS_NIC, nullptr, &nic_ops}, &device, nullptr, &link, nullptr};
+  return copy_of(borrowed).release();
 }
 
 }  // namespace cluster::provider

@@ -1,5 +1,5 @@
 // The object fi_info::nic (fi_nic(3)): what is known about the network card behind the interface of an
-// answer. libfabric copies and frees it by its ops table.
+// answer. libfabric frees it by its ops table, and copies it by the table or member by member.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -10,6 +10,6 @@
 namespace cluster::provider {
 
 /// Returns a new object. libfabric frees it with the fi_info to which it belongs.
-fid_nic* make_nic(const link::Interface& interface, const link::NetworkCard& card);
+fid_nic* make_nic(link::Interface interface, link::NetworkCard card);
 
 }  // namespace cluster::provider

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 #include <rdma/fi_errno.h>
 
+#include <cstdlib>
+#include <cstring>
 #include <string>
 
 namespace cluster::provider {
@@ -47,6 +49,19 @@ TEST(Nic, DescribesTheCardAndSoDoesACopyThatOutlivesIt) {
   EXPECT_EQ(fi_close(&nic->fid), 0);
   expect_all(*copy);
   EXPECT_EQ(fi_close(&copy->fid), 0);
+}
+
+TEST(Nic, FreesACopyThatAnotherProviderMadeMemberByMember) {
+  fid_nic* const nic = make_nic(interface(), kCard);
+  auto* const copy = static_cast<fid_nic*>(std::calloc(1, sizeof(fid_nic)));
+  copy->fid = nic->fid;
+  copy->device_attr = static_cast<fi_device_attr*>(std::calloc(1, sizeof(fi_device_attr)));
+  copy->device_attr->name = strdup(nic->device_attr->name);
+  copy->link_attr = static_cast<fi_link_attr*>(std::calloc(1, sizeof(fi_link_attr)));
+  copy->link_attr->address = strdup(nic->link_attr->address);
+  EXPECT_EQ(fi_close(&nic->fid), 0);
+  EXPECT_STREQ(copy->device_attr->name, "eth7");
+  EXPECT_EQ(fi_close(&copy->fid), 0);  // a wrong free() aborts; AddressSanitizer sees what is left
 }
 
 TEST(Nic, WhatIsNotKnownIsNullOrZero) {
