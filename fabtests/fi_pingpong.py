@@ -8,9 +8,9 @@ CONTROL_PORT = 47592  # fi_pingpong's own TCP connection
 _START_SECONDS, _END_SECONDS = 30, 20
 
 
-def run(cluster, nodes, environments, arguments, seconds):
+def run(cluster, nodes, environments, arguments, seconds, provider="cluster"):
     """`nodes` and `environments` are those of the server and of the client. Returns (failure or None, client's output)."""
-    command = ["fi_pingpong", "-p", "cluster", "-c", *arguments]
+    command = ["fi_pingpong", "-p", provider, "-c", *arguments]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
     server = virtual_nodes.start(cluster.command(nodes[0], *command), environments[0], **pipes)
     children = [server]

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstring>
 
 #include "fabric.h"
@@ -56,6 +57,9 @@ struct Host {
     EXPECT_EQ(fi_endpoint(domain.get(), with, &endpoint, nullptr), 0);
     EXPECT_EQ(fi_ep_bind(endpoint, &eq->fid, 0), 0);
     EXPECT_EQ(fi_ep_bind(endpoint, &cq->fid, FI_TRANSMIT | FI_RECV), 0);
+    if (shared) {
+      EXPECT_EQ(fi_ep_bind(endpoint, &shared->fid, 0), 0);
+    }
     EXPECT_EQ(fi_enable(endpoint), 0);
     return Owned<fid_ep>(endpoint);
   }
@@ -119,6 +123,7 @@ struct Host {
   Owned<fid_domain> domain;
   Owned<fid_cq> cq;
   Owned<fid_eq> eq;
+  Owned<fid_ep> shared;  ///< a shared receive context, which the endpoints bind if it is open
   int completed = 0;
   std::vector<int> errors;
 };
@@ -176,6 +181,53 @@ PAIR_TEST(Connection, MessagesGoBothWays) {
   pair.host.complete(3);
   EXPECT_EQ(received, sent);
   pair.host.meet(side);
+}
+
+PAIR_TEST(Connection, ConnectionsShareReceives) {
+  constexpr std::size_t kConnections = 3;
+  Host host;
+  std::vector<Owned<fid_ep>> ends;
+  if (!side.first()) {
+    const Blob name = side.receive_blob(0);
+    for (std::uint64_t i = 0; i < kConnections; ++i) {
+      ends.push_back(host.open(host.info.get()));
+      ASSERT_EQ(fi_connect(ends[i].get(), name.data(), nullptr, 0), 0);
+      ASSERT_EQ(host.next().kind, std::uint32_t{FI_CONNECTED});
+      ASSERT_EQ(fi_inject(ends[i].get(), &i, sizeof i, 0), 0);
+    }
+    host.meet(side);
+    for (std::uint64_t i = 0; i < kConnections; ++i) {
+      const std::uint64_t word = 10 + i;
+      ASSERT_EQ(fi_tinject(ends[i].get(), &word, sizeof word, 0, i), 0);
+    }
+    host.meet(side);
+    host.meet(side);
+    return;
+  }
+  fid_ep* shared = nullptr;
+  ASSERT_EQ(fi_srx_context(host.domain.get(), host.info->rx_attr, &shared, nullptr), 0);
+  host.shared.reset(shared);
+  std::array<std::uint64_t, kConnections> words{77, 77, 77};
+  for (std::uint64_t& word : words)
+    ASSERT_EQ(fi_recv(shared, &word, sizeof word, nullptr, FI_ADDR_UNSPEC, nullptr), 0);
+  const Owned<fid_pep> passive = host.listen();
+  side.send_blob(1, name_of(passive->fid));
+  for (std::size_t i = 0; i < kConnections; ++i) {
+    const Event request = host.next();
+    ASSERT_EQ(request.kind, std::uint32_t{FI_CONNREQ});
+    ends.push_back(host.open(request.info.get()));
+    ASSERT_EQ(fi_accept(ends[i].get(), nullptr, 0), 0);
+    ASSERT_EQ(host.next().kind, std::uint32_t{FI_CONNECTED});
+  }
+  host.complete(kConnections);
+  EXPECT_EQ(words, (std::array<std::uint64_t, kConnections>{0, 1, 2})) << "the oldest receive is taken";
+  host.meet(side);
+  host.meet(side);  // now the tagged messages are stored
+  for (std::uint64_t i = kConnections; i-- > 0;)
+    ASSERT_EQ(fi_trecv(shared, &words[i], sizeof words[i], nullptr, FI_ADDR_UNSPEC, i, 0, nullptr), 0);
+  host.complete(2 * kConnections);
+  EXPECT_EQ(words, (std::array<std::uint64_t, kConnections>{10, 11, 12}));
+  host.meet(side);
 }
 
 PAIR_TEST(Connection, AShutdownEndsBothSidesOnce) {

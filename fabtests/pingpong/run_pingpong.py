@@ -27,7 +27,11 @@ MODES = {
     "messages": (["-e", "rdm", "-m", "msg"], "1m"),
     "tagged": (["-e", "rdm", "-m", "tagged"], "1m"),
     "datagrams": ([], "1k"),
+    "connections": (["-e", "msg"], "1m"),
+    "ofi_rxm": (["-e", "rdm", "-m", "tagged"], "1m"),
 }
+# ofi_rxm builds endpoints without connections on connections. It opens many of those, which share receives.
+LAYERED = {"FI_PROVIDER": "cluster,ofi_rxm", "FI_CLUSTER_TEST_LAYERS": "yes"}
 
 
 def main(arguments):
@@ -39,7 +43,9 @@ def main(arguments):
     cluster = virtual_nodes.shared()
     failed = False
     for mode, (words, last_size) in MODES.items():
-        failure, output = fi_pingpong.run(cluster, nodes, environments, ["-S", "all", *words], SECONDS_MAX)
+        provider, settings = ("cluster;ofi_rxm", LAYERED) if mode == "ofi_rxm" else ("cluster", {})
+        failure, output = fi_pingpong.run(cluster, nodes, [each | settings for each in environments], ["-S", "all", *words],
+                                          SECONDS_MAX, provider)
         print(f"{arguments[1]}, {mode}:\n{output}")
         if failure is None and last_size not in output:
             failure = "the table is not complete"

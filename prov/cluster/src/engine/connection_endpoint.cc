@@ -62,6 +62,7 @@ void ConnectionEndpoint::set_peer(const SocketAddress& peer) {
   addresses_.insert(peer);  // gets the lowest free handle, which is kPeer
   Peer* const now = peers_.by_handle(kPeer);
   if (before != now) messenger_.matcher().redirect(before->channel, now->channel);
+  messenger_.matcher().offer_stored(now->channel);
   loop_.disturb();
 }
 

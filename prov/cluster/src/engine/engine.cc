@@ -34,6 +34,7 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   peers_.attach(addresses);
   protocol::EndpointBindings all = bindings;
   all.engine.groups = &loop_.groups();
+  if (connection_) all.shares_with = ConnectionEndpoint::kPeer;
   all.engine.internal =
       connection_ ? static_cast<protocol::InternalListener*>(&*connection_) : &collective_.collectives();
   collective_.collectives().attach(bindings.tx_queue, bindings.joins_teams);
@@ -145,8 +146,9 @@ Status Engine::receive(const protocol::RecvOp& op) {
 bool Engine::take_shared(const protocol::SharedReceives::Receive& wanted) {
   const std::lock_guard lock(lock_);
   protocol::Channel* from = nullptr;
-  if (wanted.from != protocol::kAddrUnspec) {
-    Peer* const peer = peers_.by_handle(wanted.from);
+  const std::uint64_t sender = connection_ ? ConnectionEndpoint::kPeer : wanted.from;
+  if (sender != protocol::kAddrUnspec) {
+    Peer* const peer = peers_.by_handle(sender);
     if (peer == nullptr) return false;
     from = &peer->channel;
   }

@@ -340,6 +340,8 @@ struct EndpointBindings {
   DeferredListener* deferred = nullptr;
   AfterTurn* after_turn = nullptr;
   SharedReceives* shared_receives = nullptr;  ///< receives that the endpoint shares with others
+  /// If set, only messages of the peer with this handle take shared receives (a connection).
+  std::uint64_t shares_with = kAddrUnspec;
   EngineListeners engine{};
   bool joins_teams = false;            ///< the endpoint receives collective messages
   bool selects_receives = false;       ///< rx_queue reports only receives that ask for it

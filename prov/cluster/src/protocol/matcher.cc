@@ -75,15 +75,22 @@ void Matcher::fill_shared(RecvRequest& receive, const SharedReceives::Receive& s
   fill(receive, op, nullptr);
 }
 
+/// Returns true if messages of this peer may take shared receives.
+bool Matcher::shares(const Channel& channel) const {
+  const EndpointBindings& bindings = context_.bindings;
+  return bindings.shared_receives != nullptr &&
+         (bindings.shares_with == kAddrUnspec || context_.handles.handle_of(channel) == bindings.shares_with);
+}
+
 /// Takes a shared receive for a message that matches no receive of this endpoint alone. Returns null if there
 /// is none.
-RecvRequest* Matcher::adopt(const Channel& channel, const wire::Segment& first) {
+RecvRequest* Matcher::adopt(const Channel& channel, bool tagged, std::uint64_t tag) {
   SharedReceives& shared = *context_.bindings.shared_receives;
-  if (first.internal() || shared.empty()) return nullptr;
+  if (shared.empty() || !shares(channel)) return nullptr;
   RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();  // throws before anything is taken
   if (receive == nullptr) return nullptr;
   const auto sender = [&] { return context_.handles.handle_of(channel); };
-  const std::optional<SharedReceives::Receive> taken = shared.take(first.tagged(), first.tag, sender);
+  const std::optional<SharedReceives::Receive> taken = shared.take(tagged, tag, sender);
   if (!taken) {
     pulls_.pool().release(*receive);
     return nullptr;
@@ -104,6 +111,18 @@ bool Matcher::take_shared(Channel* from, const SharedReceives::Receive& wanted) 
   fill_shared(*receive, wanted);
   take(*receive, *message);
   return true;
+}
+
+void Matcher::offer_stored(const Channel& from) {
+  if (!shares(from)) return;
+  for (const bool tagged : {false, true}) {
+    const auto& stored = queues_.application(tagged).stored();
+    for (UnexpectedMessage *message = stored.front(), *next; message != nullptr; message = next) {
+      next = stored.after(*message);
+      if (message->channel != &from || !message->available()) continue;
+      if (RecvRequest* const receive = adopt(from, tagged, message->tag)) take(*receive, *message);
+    }
+  }
 }
 
 Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
@@ -299,9 +318,9 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
 }
 
 bool Matcher::shares_receive_for(const Channel& channel, const wire::Segment& first) const {
-  const SharedReceives* const shared = context_.bindings.shared_receives;
+  if (first.internal() || !shares(channel)) return false;
   const auto sender = [&] { return context_.handles.handle_of(channel); };
-  return shared != nullptr && !first.internal() && shared->would_match(first.tagged(), first.tag, sender);
+  return context_.bindings.shared_receives->would_match(first.tagged(), first.tag, sender);
 }
 
 void Matcher::fail_messages(Channel& channel, Status status) {

@@ -32,6 +32,9 @@ class Matcher {
   /// Gives a stored message that matches to a receive of the shared receives, which has just been added.
   /// Returns true if the receive waits no longer. `from`: as for receive().
   bool take_shared(Channel* from, const SharedReceives::Receive& wanted);
+  /// Gives the peer's stored messages to shared receives that wait. Needed when messages of this peer may take
+  /// shared receives from now on.
+  void offer_stored(const Channel& from);
 
   // --- arrivals ---
   /// Returns false if the segment begins a message that no receive waits for, and the store has no capacity
@@ -45,8 +48,10 @@ class Matcher {
   /// Returns the posted receive for a message of `total` bytes, or null.
   RecvRequest* match(Channel& channel, const wire::Segment& first, std::size_t total) {
     RecvRequest* const receive = queues_.of(first).match(&channel, first.tag);
-    if (receive == nullptr)
-      return context_.bindings.shared_receives == nullptr ? nullptr : adopt(channel, first);
+    if (receive == nullptr) {
+      const bool may_share = context_.bindings.shared_receives != nullptr && !first.internal();
+      return may_share ? adopt(channel, first.tagged(), first.tag) : nullptr;
+    }
     if (receive->kind == IncomingRequest::Kind::receive) [[likely]]
       return receive;
     return cut(static_cast<MultiRecvBuffer&>(*receive), total);
@@ -94,7 +99,8 @@ class Matcher {
   Status post_buffer(Channel* from, const RecvOp& op);
   void fill_buffer(MultiRecvBuffer& buffer);
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
-  RecvRequest* adopt(const Channel& channel, const wire::Segment& first);
+  bool shares(const Channel& channel) const;
+  RecvRequest* adopt(const Channel& channel, bool tagged, std::uint64_t tag);
   void fill_shared(RecvRequest& receive, const SharedReceives::Receive& shared) const;
   void take(RecvRequest& receive, UnexpectedMessage& message);
   void hand_over(RecvRequest& receive, UnexpectedMessage& message);

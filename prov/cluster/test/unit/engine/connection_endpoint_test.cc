@@ -21,11 +21,12 @@ const SocketAddress kPassive = test::node_name(1), kAsker = test::node_name(2),
 constexpr std::uint64_t kId = 4711;
 
 struct End final : connection::ConnectionListener {
-  End(test::FakeNetwork& network, const SocketAddress& name, std::uint64_t epoch)
+  End(test::FakeNetwork& network, const SocketAddress& name, std::uint64_t epoch,
+      protocol::SharedReceives* shared = nullptr)
       : node(network, name, name, epoch, nullptr, test::node_settings(), {.enabled = false}) {
     node.engine.open_connection(static_cast<connection::ConnectionListener&>(*this));
     node.engine.attach(node.engine.connection_addresses(),
-                       {.tx_queue = &node.sent, .rx_queue = &node.received});
+                       {.tx_queue = &node.sent, .rx_queue = &node.received, .shared_receives = shared});
   }
   ~End() { closing = true; }
   void connected(ConstBytes data) override {
@@ -114,6 +115,7 @@ class ConnectionEndpointTest : public test::EngineTest {
     ASSERT_TRUE(run([&] { return asker_->is_connected; }));
   }
 
+  protocol::SharedReceives shared_;
   std::optional<End> asker_, acceptor_;
   std::optional<Passive> passive_;
   std::unique_ptr<test::Node> stranger_;
@@ -162,6 +164,33 @@ TEST_F(ConnectionEndpointTest, AStrangersMessageMatchesNoReceive) {
   EXPECT_EQ(asker_->node.got, 0u);
   acceptor_->node.send();
   EXPECT_TRUE(run([&] { return asker_->node.got == 1; }));
+}
+
+TEST_F(ConnectionEndpointTest, OnlyThePeersMessagesTakeSharedReceives) {
+  const auto add = [&](std::uint64_t& word) {
+    const Bytes slice = as_bytes(&word, sizeof word);
+    const auto receive = shared_.add({.slices = {&slice, 1}});
+    asker_->node.engine.take_shared(receive);
+  };
+  asker_.reset();
+  asker_.emplace(network, kAsker, 5, &shared_);
+  stranger_ = std::make_unique<test::Node>(network, kStranger, kAsker, 9);
+  stranger_->word = 665;
+  stranger_->send();
+  std::uint64_t first = 0, second = 0;
+  add(first);
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  acceptor_->accept(passive_->requests.front());
+  acceptor_->node.send();
+  ASSERT_TRUE(run([&] { return first != 0; })) << "the message may arrive before its sender is the peer";
+  EXPECT_EQ(first, 1u);
+  stranger_->send();
+  add(second);
+  run([n = 0]() mutable { return ++n == 3000; });
+  EXPECT_EQ(second, 0u) << "a message of the stranger";
+  acceptor_->node.send();
+  EXPECT_TRUE(run([&] { return second == 2; }));
 }
 
 TEST_F(ConnectionEndpointTest, AShutdownReachesTheOtherEndAndCancelsReceives) {
