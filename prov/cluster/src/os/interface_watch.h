@@ -115,7 +115,8 @@ class WatchedInterface {
   std::optional<SocketAddress> replacement() const;
   /// Called after the link has got another address.
   void move_to(const SocketAddress& address);
-  /// Returns a descriptor that is readable until renew() if the link may need another address, or -1.
+  /// Returns the descriptor that becomes readable when the link may need another address, and stays readable
+  /// until renew(). Returns -1 if there is none.
   int descriptor() const { return lost_ != nullptr ? lost_->descriptor() : -1; }
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
   /// Returns false if the interface has no carrier, or is down, as renew() has found it.
