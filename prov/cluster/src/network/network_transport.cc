@@ -81,8 +81,8 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   parts_.link->on_move([this](std::uint8_t link, const SocketAddress&) { on_move(link); });
 }
 
-/// Called in a turn, after the link has got another address. Tells it to all peers, idle ones too: a peer
-/// that has something to send would send it to the former address.
+/// Called in a turn, after the link has got another address. Announces it to all peers, idle ones too.
+/// Otherwise the next message of an idle peer would go to the former address.
 void NetworkTransport::on_move(std::uint8_t link) {
   for (const int descriptor : parts_.link->descriptors()) {
     waiter_.unwatch(descriptor);
@@ -300,7 +300,8 @@ void NetworkTransport::before_pump() {
   }
 }
 
-/// If all arrivals have taken the frame lane, a later turn settles what the lane has left.
+/// If all arrivals have taken the frame lane, and no flow has other work, a later turn settles what the lane
+/// has left (TxScheduler::note_use).
 void NetworkTransport::transmit(Turn& turn) {
   if (!tx_.tx_pending() || (receiver_.only_lone() && !tx_.urgent())) return;
   tx_.transmit(!turn.now || arrivals_ > kArrivalsFew ? clock_.now() : *turn.now);
