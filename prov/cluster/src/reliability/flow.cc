@@ -240,7 +240,7 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   const auto asked = challenges_.answered(answer.challenge(), from.to);
   if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
-  // A late answer is about an address that the peer may have lost again.
+  // If the answer is late, the peer may no longer have that address.
   if (by_engine && asked->claimed_by && asked->at >= moved_peer_asked_at_) {
     moved_peer_asked_at_ = asked->at;
     move_peer(now, *asked->claimed_by, from);
@@ -262,9 +262,9 @@ void Flow::on_own_move(Time now, std::size_t link) {
   if (status_.alive() && handshake_.knows_peer()) paths_.on_own_move(now, link);
 }
 
-/// The challenge shows that the sender knows both sessions. Its address may be forged, so it gets a frame
-/// that is no longer than its own, and only once for each of its challenges (RFC 9000 8). The peer repeats
-/// its challenge until it is answered, and so this side needs no timer.
+/// The challenge shows that the sender knows both sessions. Its address may be forged. So it gets a frame
+/// that is no longer than its own, and only once for each of its challenges (RFC 9000 8). This side needs no
+/// timer, because the peer repeats its challenge until it is answered.
 bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from,
                            link::Link& link) {
   const std::optional<std::uint8_t> rail = challenge.rail();
@@ -275,8 +275,8 @@ bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const lin
   return true;
 }
 
-/// From now on only the peer itself says whether it lives: the kernel at its former address may be that of
-/// another host.
+/// From now on only the peer itself can show that it lives, because its former address may belong to another
+/// host's kernel.
 void Flow::move_peer(Time now, std::uint8_t rail, const link::Path& to) {
   settle();
   const std::optional<SocketAddress> before = handshake_.move_peer(rail, to.to);

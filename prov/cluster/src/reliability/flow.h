@@ -65,7 +65,7 @@ struct FlowSettings {
   Duration stuck_timeout{0};     ///< how long the peer's engine may stay silent; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
-  const Outage* outage = nullptr;  ///< the peer's silence does not count in it; must outlive the flow
+  const Outage* outage = nullptr;  ///< during an outage, the peer's silence does not count; must outlive the flow
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
@@ -141,7 +141,7 @@ class Flow {
   /// the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if this
   /// side has sent no such keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// Called after this side got another address on this link. Announces it to the peer.
+  /// Called after this side has got another address on this link. Announces it to the peer.
   void on_own_move(Time now, std::size_t link);
   /// Called for a challenge that names both sessions, and whose source is not an address of the peer. Asks
   /// for an answer from there if the challenge says which rail of the peer has the address now. Returns false

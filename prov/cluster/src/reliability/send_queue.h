@@ -15,9 +15,9 @@
 // the next frame that this side sends, or when the acknowledgement is due (Flow::transmit).
 //
 // Invariant: a frame contains ordered or unordered segments, never both. So unordered data never waits at the
-// receiver for a missing frame. Only answers may join a frame of either kind, because an answer that joins a
-// frame needs no frame of its own. An answer in an ordered frame waits at the receiver only in the rare case
-// that an earlier frame is lost.
+// receiver for a missing frame. Only answers may join a frame of either kind, because they then need no frame
+// of their own. An answer in an ordered frame waits at the receiver only in the rare case that an earlier
+// frame is lost.
 #pragma once
 
 #include <cstddef>
@@ -103,7 +103,7 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
-  static constexpr std::size_t kAloneMax = 8;  ///< frames in flight with which takes_alone() still agrees
+  static constexpr std::size_t kAloneMax = 8;  ///< with this many frames in flight, takes_alone() returns false
   /// The most frames that one post() uses, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
   /// Payloads shorter than this are copied, because a copy is cheaper than a reference to user memory.
