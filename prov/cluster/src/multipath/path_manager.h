@@ -16,8 +16,8 @@
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
-// their addresses. If a host gets another address in place of one, its paths keep their state. An EtherType
-// path and its IP path name each other as `companion` and have the same address.
+// their addresses. If a host replaces one of its addresses, the paths to or from it keep their state. An
+// EtherType path and its IP path name each other as `companion` and have the same address.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +48,8 @@ struct PathState {
         validator(to.ethertype ? PathValidator::kEthertype : PathValidator::kIp, validated) {}
 
   bool is_ethertype() const { return address.ethertype; }
-  /// Returns true for a path between queue pairs. The endpoints only use it beside IP paths: nothing but
-  /// frames of the session and challenges of the flow travel over it.
+  /// Returns true for a path between queue pairs. Such a path only complements IP paths: it carries the
+  /// session's frames and the flow's challenges, and nothing else.
   bool is_verbs() const { return address.to.verbs(); }
 
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
@@ -60,8 +60,8 @@ struct PathState {
   std::size_t companion = kNone;
   TransmissionNumber last_burst_end;  ///< of an IP path: no later transmission may overtake this one
   bool link_full = false;             ///< the path's link takes no more frames in this turn
-  /// The longest frame that the path carries, if the path is the reason for the limit. Other limits concern
-  /// all paths (reliability/frame_size.h).
+  /// The longest frame that this path carries, if the limit is the path's own. The limits that concern all
+  /// paths are in reliability/frame_size.h.
   std::size_t frame_max = kNone;
   bool preferred = false;  ///< Rail::preferred
 };
@@ -149,7 +149,7 @@ class PathManager {
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- replaced addresses ---
-  /// Called after this side got another address on this link: the peer has to learn it.
+  /// Called after this side has got another address on this link. The peer has to learn it.
   void on_own_move(Time now, std::size_t link);
   /// Returns true if the peer may not know an address of this side.
   bool announcing() const;

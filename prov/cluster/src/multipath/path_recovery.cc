@@ -89,13 +89,13 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
     measured_at_ = now;
   } else if (now - measured_at_ > 4 * reply_time_.smoothed()) {
-    // This sample includes the time for which the peer delayed its acknowledgement. It measures the network
-    // only if that delay is short.
+    // This sample includes the time for which the peer delayed its acknowledgement. It counts for the network
+    // only if that delay is short, or if there is no better sample yet.
     const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
     samples.reply = now - *sent_at;
     if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;
   }
-  if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();  // the clock was set
+  if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();  // someone has set the clock
   if (!samples.reply) return samples;
   // If a slow path is tried again after a while and has become faster, its old samples no longer count.
   const bool stale = several && now > sampled_at_ + kRttStaleAfter;
