@@ -93,8 +93,8 @@ struct Credit {
   /// Charges a message of the peer. The caller has checked allows().
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
   /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
-  /// if the message is not allowed, or if this side has to advertise credit. This side has to advertise
-  /// credit if `granted` would exceed `released` by no more than `ahead`.
+  /// if the message is not allowed, or if this side has to advertise credit. It has to if `granted` would
+  /// then exceed `released` by `ahead` or less.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;

@@ -1,4 +1,4 @@
-// Remote writes and reads of this side. Each access goes the first of these two ways that is possible:
+// Remote writes and reads of this side. Each access takes the first of these two ways that is possible:
 //
 //   at once      the transport accesses the peer's memory itself (Channel::rma.reached). The access is fast
 //                even while the target computes or sleeps. The operation is complete when it is submitted,

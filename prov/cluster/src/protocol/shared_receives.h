@@ -70,7 +70,7 @@ class SharedReceives {
     std::optional<Receive> taken = take_if(false, has_context);
     return taken ? taken : take_if(true, has_context);
   }
-  /// True if no receive waits. The answer may be late for receives that other threads post now.
+  /// Returns true if no receive waits. May miss receives that other threads are posting now.
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:
