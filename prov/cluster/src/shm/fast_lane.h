@@ -28,8 +28,8 @@
 // The lane leaves all other segments to LocalPeers::deliver. Among them are messages that match a
 // multi-receive buffer, or a receive behind many others in the queue. Messages that might not fit into the
 // unexpected store, and messages after which this side must grant credit, are also among them. If a counter
-// for receives is bound, the lane leaves all messages to the general path. If the endpoint shares receives with
-// others, the lane leaves those that match no receive of the endpoint alone.
+// for receives is bound, the lane leaves all messages to the general path. If the endpoint shares receives
+// with others, the lane leaves those that match no receive of the endpoint alone.
 //
 // Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
 // peer knows the id of this request, so the lane need not return the request to the pool and take a new one.

@@ -121,8 +121,8 @@ const char* RingOpener::why_refused(Time now, Inbox& inbox) {
 
 /// Ends the operations that this side has begun with an earlier process of the same name, or while no process
 /// had the name. If such an operation failed later, this side would close the ring of the new process. As a
-/// result, the new process would believe that this process is dead. If the ring's own writer is gone, too, the
-/// ring is that of the ended process: it answered this side and closed at once.
+/// result, the new process would believe that this process is dead. But if the writer of the new ring is
+/// gone, too, there is no new process: the ended process answered this side and closed at once.
 void RingOpener::end_predecessor(Peer& peer, Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
