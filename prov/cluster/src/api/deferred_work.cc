@@ -94,7 +94,8 @@ class DeferredOperation {
     if (protocol::CompletionQueue* const queue = bound.queue_for(completion.kind)) queue->push(completion);
     if (completion_counter) completion_counter->counter().count(status);
   }
-  /// Returns true if the listener learns of the outcome. Otherwise the item is of no use once it has begun.
+  /// Returns true if the listener learns of the outcome. Otherwise the item is no longer needed once the
+  /// operation has begun.
   bool listens() const { return endpoint != nullptr && work != nullptr; }
 
   Endpoint* endpoint = nullptr;  ///< null if the work changes a counter
@@ -304,7 +305,8 @@ void DeferredWork::forget(const Cntr& counter) {
   waiting_.erase(&counter);
 }
 
-/// If another thread runs, it also begins what has become due meanwhile.
+/// Begins what is due. If another thread is doing so already, returns at once, because that thread also
+/// begins what becomes due meanwhile.
 void DeferredWork::run(bool may_wait) noexcept {
   std::unique_lock lock(mutex_);
   if (std::exchange(running_, true)) return;

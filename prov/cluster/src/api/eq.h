@@ -1,5 +1,5 @@
-// An event queue. The provider writes an event when a peer is lost, when a group is joined (endpoint.cc), when
-// joining a team succeeds or fails (mc.cc), and for each step of a connection (connected_end.cc,
+// An event queue. The provider writes an event when a peer is lost, when a group is joined (endpoint.cc),
+// when joining a team succeeds or fails (mc.cc), and for each step of a connection (connected_end.cc,
 // passive_endpoint.cc). The application may write events of its own. Each read makes progress on endpoints
 // that connect or may join teams.
 //
@@ -32,8 +32,8 @@ class Eq : public fid_eq, public RefCounted {
   /// lost. After the application has read all events in the queue, its next read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// Adds an event of a connection, even if the queue is full, because no later event says the same. `info`:
-  /// the fi_info in the event, which belongs to the application once it has read the event. Throws if there is
-  /// no memory.
+  /// the fi_info in the event. It belongs to the application once the application has read the event. Throws
+  /// if there is no memory.
   void add(std::uint32_t event, std::vector<std::byte> bytes, fi_info* info = nullptr);
   /// Makes a later read return -FI_EOVERRUN, because there was no memory for an event.
   void note_lost_event();
