@@ -30,8 +30,8 @@ inline constexpr std::uint32_t kSibling = 8;
 inline constexpr std::uint32_t kAcksLate = 16;
 /// Frames on the EtherType path to the sender may have link::kEthertypeFrameMax bytes.
 inline constexpr std::uint32_t kEthertypeWhole = 64;
-/// VerbsBlocks follow the further addresses and the sibling. An endpoint that does not know this bit skips
-/// them: they are within the size of the opening, behind all that it knows.
+/// VerbsBlocks follow the further addresses and the sibling. They are within the size of the opening, behind
+/// all other blocks. So an endpoint that does not know this bit skips them.
 inline constexpr std::uint32_t kVerbs = 128;
 }  // namespace feature
 
@@ -80,7 +80,7 @@ static_assert(sizeof(VerbsBlock) == 24);
 
 enum class Gid : std::uint8_t { roce_v2 = 1 };
 
-/// The Q_Key of all queue pairs. It protects nothing: sessions and keys do.
+/// The Q_Key of all queue pairs. It protects nothing, because sessions and keys protect the frames.
 inline constexpr std::uint32_t kQueueKey = 0x2c1f0000;
 /// The largest number of queue pairs that an endpoint names. Readers ignore further blocks.
 inline constexpr std::size_t kVerbsMax = 4;
