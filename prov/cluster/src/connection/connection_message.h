@@ -4,7 +4,7 @@
 //   u8 kind | 7 bytes of zero | u64 id | private data of the application, at most kPrivateDataMax bytes
 //
 // The connecting endpoint draws `id`, and sends it in its request. All further messages of the connection
-// contain it. So a message that belongs to another attempt is noticed.
+// contain it. So each side recognises a message that belongs to another attempt.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // A passive endpoint (fi_listen): takes the requests of endpoints that want to connect to the application,
-// and rejects. An accept does not go through this object: the accepting endpoint sends it.
+// and can reject them. An accept does not go through this object: the accepting endpoint sends it.
 #pragma once
 
 #include "connection/courier.h"
