@@ -146,8 +146,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
   // With this flag the caller is a layered provider (rxm, rxd) that looks for a provider to build on. The
-  // caller gets nothing, because this provider is already reliable, and endpoints without a connection need no
-  // connections below them.
+  // caller gets nothing, because this provider is already reliable, and endpoints without a connection need
+  // no connections below them.
   if ((flags & kCoreProviderOnly) != 0) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints belongs to another provider";

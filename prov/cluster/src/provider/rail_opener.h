@@ -37,8 +37,8 @@ struct LinkChoice {
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 
-/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or a
-/// key excludes the device, or if there is none that works, returns nullopt and sets `reason`.
+/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or
+/// a key excludes the device, or if there is none that works, returns nullopt and sets `reason`.
 std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
                                           std::string& reason);
 
@@ -72,8 +72,8 @@ bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, 
 /// used, logs a warning and adds no rail for it.
 void add_further_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
                        const Options& options, const Environment& environment, OpenedRails& rails);
-/// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. Returns false, after a warning, if there
-/// is none and FI_CLUSTER_LINK=verbs is set.
+/// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. Returns false, after a warning, if
+/// there is none and FI_CLUSTER_LINK=verbs is set.
 bool add_verbs_rails(const Options& options, bool keyed, const Environment& environment, OpenedRails& rails);
 
 }  // namespace cluster::provider
