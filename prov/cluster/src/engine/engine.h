@@ -7,10 +7,10 @@
 //   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues
 //
 //   PeerTable           peers by name and handle      PeerReach           how a peer is reached; losses
-//   AdmissionControl    limits on unknown sources     Waiter              how threads sleep: descriptors, alarm
+//   AdmissionControl    limits on unknown sources     Waiter              how threads sleep and wake
 //   Transports          the ways to reach peers       EventLoop           one turn; when the next is due
 //   GroupTable          multicast groups              BackgroundRunner    turns of the progress thread
-//   CollectiveEndpoint  collective operations         ConnectionEndpoint  the connection of an FI_EP_MSG endpoint
+//   CollectiveEndpoint  collective operations         ConnectionEndpoint  one end of an FI_EP_MSG connection
 //
 // The engine makes progress in poll() and try_poll(). api/ calls them in every call of the application that
 // reads a queue or a counter, or that waits.

@@ -65,7 +65,7 @@ struct FlowSettings {
   Duration stuck_timeout{0};     ///< how long the peer's engine may stay silent; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
-  const Outage* outage = nullptr;  ///< during an outage, the peer's silence does not count; must outlive the flow
+  const Outage* outage = nullptr;  ///< silence in an outage does not count; must outlive the flow
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;

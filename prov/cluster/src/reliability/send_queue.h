@@ -103,7 +103,7 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
-  static constexpr std::size_t kAloneMax = 8;  ///< with this many frames in flight, takes_alone() returns false
+  static constexpr std::size_t kAloneMax = 8;  ///< takes_alone() needs fewer frames in flight
   /// The most frames that one post() uses, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
   /// Payloads shorter than this are copied, because a copy is cheaper than a reference to user memory.
