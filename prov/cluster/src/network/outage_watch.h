@@ -1,5 +1,6 @@
 // Decides whether this node or the network is cut off (docs/protocol.md 2.5). A switch that reboots silences
 // all peers at once. This is no reason to end a session, so the clocks of the sessions stand still (Outage).
+//
 // While a member owes an answer and is silent, the caller reviews all members at short intervals. In each
 // review it tells the watch which peers are silent and which were heard. Peers of one node count once. Only
 // members count: an unknown source that falls silent must not cause an outage, and an unknown source that

@@ -1,6 +1,7 @@
 // The members of a ring group (os/ring_group.h), in memory that all processes of the group share. A group has
 // one list of members for each EtherType, because the kernel does not let sockets of different EtherTypes
 // into one fanout group.
+//
 // The kernel numbers the sockets of a fanout group in the order in which they enter. When a socket leaves,
 // the last one takes its number. After the interface was down, the kernel numbers them in the order of their
 // creation. Three rules keep all these orders equal. Therefore the number of a socket is always its place in
