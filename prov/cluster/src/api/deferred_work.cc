@@ -105,7 +105,7 @@ class DeferredOperation {
   void* context = nullptr;              ///< the application's
   bool report = false;                  ///< success also goes to the completion queue
   bool over = false;                    ///< it was completed while its call had not returned
-  DeferredWork::Items::iterator place;  ///< in the list of items that have begun
+  DeferredWork::Items::iterator place;  ///< its place in the list of items that have begun
   bool adds = false;
   std::uint64_t value = 0;
   Ref<Cntr> target;              ///< the counter that the work changes

@@ -1,7 +1,7 @@
-// An event queue. The provider writes an event when a peer is lost, when a group is joined (endpoint.cc),
-// when joining a team succeeds or fails (mc.cc), and for each step of a connection (connected_end.cc,
-// passive_endpoint.cc). The application may write events of its own. Each read makes progress on endpoints
-// that connect or may join teams.
+// An event queue. The provider writes an event when a peer is lost or a group is joined (endpoint.cc), and
+// when joining a team succeeds or fails (mc.cc). It also writes one for each step of a connection
+// (connected_end.cc, passive_endpoint.cc). The application may write events of its own. Each read makes
+// progress on endpoints that connect or may join teams.
 //
 // The queue's descriptor becomes readable when an event is written, or when the engine of one of these
 // endpoints has work.
@@ -52,9 +52,9 @@ class Eq : public fid_eq, public RefCounted {
  private:
   struct Event {
     std::uint32_t kind = 0;
-    std::vector<std::byte> bytes = {};  ///< for an error event, an fi_eq_err_entry
+    std::vector<std::byte> bytes = {};  ///< an error event has an fi_eq_err_entry here
     bool error = false;
-    fi_info* info = nullptr;                 ///< in the bytes; freed here if nobody reads the event
+    fi_info* info = nullptr;                 ///< the bytes refer to it; freed here if nobody reads the event
     std::vector<std::byte> error_data = {};  ///< err_data of an error event
   };
 
