@@ -22,9 +22,9 @@ struct RegisteredRegion {
   std::uint64_t length = 0;  ///< ~0 for a region of all memory; no device accepts such a region
   std::uint64_t key = 0;     ///< peers that may access the region name it by this key
   std::uint64_t start = 0;   ///< the remote address of its first byte
-  bool filled_here = false;  ///< receives and reads of this side may fill it
-  bool readable = false;     ///< by peers
-  bool writable = false;     ///< by peers
+  bool filled_here = false;  ///< receives and reads of this side may fill the region
+  bool readable = false;     ///< peers may read the region
+  bool writable = false;     ///< peers may write the region
   Hook<RegisteredRegion> hook{};
 };
 
