@@ -20,9 +20,9 @@ inline constexpr std::size_t kPrivateDataMax = 256;
 inline constexpr std::uint64_t kTag = ~std::uint64_t{0};
 
 enum class MessageKind : std::uint8_t {
-  request = 1,  ///< to a passive endpoint: connect me
-  accept,       ///< to the endpoint that asked: the sender is your peer
-  reject,       ///< to the endpoint that asked: you are refused
+  request = 1,  ///< the sender asks a passive endpoint for a connection
+  accept,       ///< tells the endpoint that asked: the sender is your peer
+  reject,       ///< tells the endpoint that asked: you are refused
   shutdown,     ///< the connection ends, or the accept came too late
 };
 
