@@ -70,7 +70,7 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   std::optional<connection::PassiveEnd> listener_;
   std::deque<Letter> unsent_;  ///< messages that no carrier has taken yet
   Peer* watched_ = nullptr;
-  std::optional<connection::PeerLoss> loss_;  ///< to be reported by advance()
+  std::optional<connection::PeerLoss> loss_;  ///< a loss that advance() has to report
 };
 
 }  // namespace cluster::engine

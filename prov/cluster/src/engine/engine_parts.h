@@ -47,7 +47,7 @@ struct EngineParts {
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::LocalListener> local_listener;
   std::shared_ptr<void> resources;        ///< destroyed after everything else in the engine
-  EndpointType type = EndpointType::rdm;  ///< for dgram there must be a link, and no listener is used
+  EndpointType type = EndpointType::rdm;  ///< dgram needs a link, and uses no listener
   /// The interfaces behind `link`, by number. The first interface has the address of `name`. Empty if there
   /// is only one interface.
   std::vector<multipath::Rail> rails = {};
