@@ -9,10 +9,10 @@
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
 // as the peer's only after the peer's engine has answered from that address.
 //
-// A frame counts as overtaken only by frames on the same path. But a path fails if nothing arrives on it for
-// the length of a retransmission timeout, although a frame that was sent later on another path has arrived.
-// In this case, all frames in flight on the failed path are declared lost at once. (A single IP path never
-// fails.)
+// A frame counts as overtaken only by frames on the same path. But a path fails if two things are true:
+// nothing has arrived on it for a retransmission timeout, and a frame that was sent later on another path has
+// arrived. In this case, all frames in flight on the failed path are declared lost at once. (A single IP path
+// never fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
@@ -58,7 +58,7 @@ struct PathState {
   PathRecovery recovery;
   PathValidator validator;
   std::size_t companion = kNone;
-  TransmissionNumber last_burst_end;  ///< of an IP path: no later transmission may overtake this one
+  TransmissionNumber last_burst_end;  ///< on an IP path, no later transmission may overtake this one
   bool link_full = false;             ///< the path's link takes no more frames in this turn
   /// The longest frame that this path carries, if the limit is the path's own. The limits that concern all
   /// paths are in reliability/frame_size.h.
@@ -278,7 +278,7 @@ class PathManager {
   std::vector<std::unique_ptr<PathState>> paths_;
   std::size_t ip_paths_ = 0;
   std::vector<SocketAddress> peer_;  ///< addresses that the peer has listed and that this side may use
-  std::vector<wire::VerbsAddress> queue_pairs_;  ///< of the peer
+  std::vector<wire::VerbsAddress> queue_pairs_;  ///< the peer's queue pairs
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
   bool everywhere_ = true;
