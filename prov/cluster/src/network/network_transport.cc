@@ -14,8 +14,8 @@ using transport::Turn;
 
 namespace {
 
-/// After this many empty polls, an endpoint with peers on this node polls the network only rarely, because a
-/// poll costs a cache miss or a system call.
+/// After this many empty polls, an endpoint with peers on this node polls the network only rarely. A poll
+/// costs a cache miss or a system call.
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
 constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is reached over the network
 

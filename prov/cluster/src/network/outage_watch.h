@@ -80,7 +80,7 @@ class OutageWatch {
   std::size_t members_ = 0;  ///< members in this review
   std::size_t silent_ = 0;   ///< nodes that were silent in the last review
   std::size_t heard_ = 0;
-  bool carrier_ = true;     ///< in the last review
+  bool carrier_ = true;     ///< an interface had a carrier in the last review
   bool exhausted_ = false;  ///< the limit has passed, and no peer was heard since
   Duration used_{};         ///< how long the outages until `used_until_` lasted, less the time without one
   Time used_until_{};

@@ -124,7 +124,7 @@ class TxScheduler {
   reliability::TurnDelay turns_;
   const Outage& outage_;
   OutageWatch watch_;
-  Timer review_;                              ///< of the next review of `watch_`; it has no owner
+  Timer review_;                              ///< time of the next review of `watch_`; it has no owner
   std::vector<carrier::Token> acked_tokens_;  ///< the tokens just taken from a flow
 };
 
