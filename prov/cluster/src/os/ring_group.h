@@ -1,7 +1,7 @@
 // The receive rings of all endpoints of one user on one interface form a group. Without a group, the kernel
-// would run the filter of every ring on every frame that arrives on the interface, which costs about 90 ns
-// for each ring. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter
-// runs. So a frame costs the same with 1 ring and with 256.
+// would run the filter of every ring on every frame that arrives on the interface. Each filter takes about 90
+// ns. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter runs. So a
+// frame costs the same with 1 ring and with 256.
 //
 // There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of
 // the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the

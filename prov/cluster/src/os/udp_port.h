@@ -102,7 +102,7 @@ class UdpPort {
   Descriptor aside_socket_;
   PathErrorQueue path_errors_;
   PortSockets places_;
-  link::Thinning thinning_;  ///< in effect
+  link::Thinning thinning_;  ///< the thinning in effect
   /// Guards the successor of keep_alive_socket_ and its address. The responder takes both with its next call
   /// of keep_alives().
   std::mutex replacing_;

@@ -53,8 +53,8 @@ enum class VerbsState : std::uint8_t { active, port_down, failed };
 
 struct OpenedVerbs {
   std::unique_ptr<link::Link> link;
-  SocketAddress address;                                 ///< of the queue pair
-  std::shared_ptr<const std::atomic<VerbsState>> state;  ///< of the link, for reports
+  SocketAddress address;                                 ///< the address of the queue pair
+  std::shared_ptr<const std::atomic<VerbsState>> state;  ///< the state of the link, for reports
 };
 
 /// Opens a link on `port`. On failure, `link` is null, and `reason` has the cause and the remedy.
