@@ -58,8 +58,8 @@ struct TxQueues {
   RingQueue<wire::Segment> control;  ///< pulls, confirmations, credit
   std::size_t bulk_bytes = 0;        ///< bytes posted from `bulk` so far
   bool bulk_next = false;            ///< bulk goes before the next long message
-  bool busy = false;                 ///< in the list of channels with segments to post
-  bool control_pending = false;      ///< in the list of channels with a control segment to transmit
+  bool busy = false;                 ///< listed among the channels with segments to post
+  bool control_pending = false;      ///< listed among the channels with a control segment to transmit
 
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
 };

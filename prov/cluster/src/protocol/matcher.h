@@ -7,8 +7,8 @@
 // store is fuller, each peer may hold an eighth of it, and all peers outside the address vector together may
 // hold half. If a segment would begin a message beyond these limits, the segment stays with its carrier, and
 // so do all ordered segments behind it. Two kinds of messages are accepted nevertheless. The first kind
-// matches a posted receive. The second kind comes from a peer for which this side waits, and is accepted up
-// to a hard limit, because the segment that this side waits for may be behind that message.
+// matches a posted receive. The second kind comes from a peer for which this side waits: the segment that it
+// waits for may be behind the message. The second kind is accepted only up to a hard limit.
 #pragma once
 
 #include "base/pool.h"

@@ -3,8 +3,8 @@
 //
 // Each endpoint has an engine with a lock of its own, so this class has a lock, too. It is the innermost: an
 // engine looks here while it holds its own lock, for an arrival that matches no receive of the endpoint alone
-// (Matcher::match). A thread that posts a receive first adds it here, and then shows it to one engine after
-// the other, because a message for it may be stored already (Matcher::take_shared).
+// (Matcher::match). A thread that posts a receive first adds it here. A message for it may be stored already,
+// so the thread then shows the receive to one engine after the other (Matcher::take_shared).
 //
 // Invariant: once the call that has posted a receive returns, no endpoint stores a message that the receive
 // matches. An engine that stores a message has looked here under the same hold of its lock. So either it has
