@@ -78,7 +78,7 @@ class AckProcessor {
   std::uint32_t spurious_ = 0;  ///< the count of spurious retransmissions that the peer last reported
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
-  std::optional<News> unsettled_;  ///< from take(), for settle()
+  std::optional<News> unsettled_;  ///< what take() has left for settle()
 };
 
 }  // namespace cluster::reliability

@@ -181,8 +181,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
     // An old frame does not show at which address the peer is, because a forger can easily guess one of the
-    // many old sequences. The same holds for a part of an incomplete frame, because a forger can give such a
-    // part any of the many sequences that this side still expects.
+    // many old sequences. The same holds for a part of an incomplete frame: a forger can give such a part any
+    // sequence that this side still expects.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -339,7 +339,7 @@ FlowStats Flow::stats() const {
 
 /// Returns true if the reset quotes a frame that is really in flight. Before the peer's session is known, our
 /// frames carry session 0, which proves nothing. So the reset must quote our own session, which those frames
-/// carry in their opening. Once the peer is known, a reset with our session no longer counts: the flow
+/// carry in their opening. Once the peer is known, a reset with our session no longer counts. The flow
 /// retransmits the refused frames with the peer's session, and the peer can refuse them again.
 ///
 /// A challenge counts as well, because it may be the only frame that reaches a peer that has restarted. Other

@@ -170,9 +170,9 @@ class Flow {
   /// Returns true if no numbered frame and no fin of the peer's session has arrived. Nothing of that session
   /// has been delivered then, so another session of ours may still take it.
   bool untouched() const { return receiver_.untouched(); }
-  /// Returns true if frames are in flight for a session that the peer has named and has not used yet, and
-  /// `newer` is of the same incarnation of the peer. The peer has given up that session, or never stored it.
-  /// It refuses the frames with a reset, and then this flow calls again (reopen()).
+  /// Returns true if frames are in flight for a session that the peer has named but not used, and `newer`
+  /// comes from the same incarnation of the peer. In this case the peer has given up that session, or has
+  /// never stored it. It refuses the frames with a reset, and then this flow calls again (reopen()).
   bool given_up_for(const wire::Opening& newer) const {
     return handshake_.is_of_same_incarnation(newer) && !handshake_.peer_has_opening() && untouched() &&
            !queue_.drained();

@@ -18,10 +18,10 @@
 // prediction): the next sequence, a newer transmission, an acknowledgement that is not older than the last,
 // and the known address of the peer. take() records the arrival. The caller delivers the message.
 //
-// What neither the peer nor the application waits for is left to a later turn: round trips, congestion,
-// losses, the deadlines of the flow, and the signs of life. Flow calls settle() before it uses any of these.
-// The caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes
-// when it has sent as many frames as the windows of the path allow without a turn.
+// Neither the peer nor the application waits for round trips, congestion, losses, the deadlines of the flow,
+// and the signs of life. These are left to a later turn. Flow calls settle() before it uses any of these. The
+// caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes when it
+// has sent as many frames as the windows of the path allow without a turn.
 #pragma once
 
 #include <cstddef>

@@ -8,9 +8,9 @@
 // as long has arrived for a while. It assumes that the path now silently drops frames of that size. (A full
 // queue also drops a frame repeatedly, but lets others as long pass.) From then on frames are at most
 // kInitialFrameSize long. After a second black hole they are at most least() long, which every path carries.
-// If the search for the longest frame was complete, it begins again, because the cause may have been another:
-// an outage, or a peer that computes and does not answer. Queued and outstanding frames keep their sequences,
-// so frames that have become too long leave in parts (PartEncoder).
+// If the search for the longest frame was complete, it begins again. The cause may have been another one: an
+// outage, or a peer that computes and does not answer. Queued and outstanding frames keep their sequences, so
+// frames that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -120,7 +120,7 @@ class FrameSize {
   /// with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
-  static constexpr std::size_t kRunSegmentBytes = 20;  ///< of a frame in a run, beside the payload
+  static constexpr std::size_t kRunSegmentBytes = 20;  ///< header of the segment in a frame of a run
   static constexpr std::uint32_t kBlackHoleSendings = 3;
   static constexpr Duration kBlackHoleLasts = 250ms;
 

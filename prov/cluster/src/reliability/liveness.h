@@ -154,7 +154,7 @@ inline constexpr Refutation kRefutations[] = {
 
 class Liveness {
  public:
-  /// Says which kernels this side asks. If it has a key, it asks only the kernels of met peers: a silent
+  /// Says which kernels this side asks. If it has a key, it asks only the kernels of met peers. A silent
   /// unmet peer most probably has another key, and an open port must not keep its session alive.
   enum class Probes : std::uint8_t { none, of_met, of_all };
   /// `outage` must outlive the object. If it is null, silence always counts. `refresh_interval`: the time

@@ -5,7 +5,7 @@
 // Small segments are copied and share an open frame. A large payload is not copied if it stays valid until it
 // is acknowledged: each frame refers to its part of the payload in user memory. Such a part may follow
 // segments that the open frame already contains. If the part would not fill the frame, it is copied, so that
-// the next segment can fill the frame: a frame that is not full ends a super-frame (link/link.h). Long
+// the next segment can fill the frame. A frame that is not full would end a super-frame (link/link.h). Long
 // payloads that are not copied become runs (post_run), which need no body for each frame.
 //
 // Limits: at most kQueuedMax frames wait for transmission, so that the protocol can still decide the order of
@@ -63,8 +63,8 @@ class SendQueue final : public carrier::Carrier {
   /// Queues a frame that contains only this message. Returns false if there is no memory.
   bool post_alone(const wire::EagerHeader& header, const void* payload, carrier::Token token);
 
-  /// Returns true if the open frame should wait for further segments: a segment as long as the last one fits
-  /// into the frame, other frames are in flight, and no frame is queued.
+  /// Returns true if the open frame should wait for further segments. This is so if another segment as long
+  /// as the last one fits, other frames are in flight, and no frame is queued.
   bool may_coalesce() const;
   /// Returns true if the peer has acknowledged everything that was posted.
   bool drained() const { return !open_ && window_.first() == window_.end(); }
