@@ -152,8 +152,8 @@ class Transport {
   /// vector.
   virtual bool vouches_for(Peer&) { return false; }
   virtual bool vouches_for_name(const SocketAddress&) { return false; }
-  /// Returns a text for the log: after how long the peer was given up, and which setting decides that, or
-  /// what else this transport knows about the loss. The text may be empty.
+  /// Returns a text for the log about the loss of the peer. For example, it says after how long the peer was
+  /// given up, and which setting decides that. The text may be empty.
   virtual std::string loss_detail(const Peer&, Status) const { return {}; }
   /// Returns what the user may do about a loss with this status, as " (...)" for the end of the line in the
   /// log. Returns an empty text if this transport has no advice.
