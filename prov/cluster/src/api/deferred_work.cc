@@ -102,7 +102,7 @@ class DeferredOperation {
   std::optional<CallCopy> call;
   StartCondition condition;
   const fi_deferred_work* work;
-  void* context = nullptr;              ///< the application's
+  void* context = nullptr;              ///< the application's context
   bool report = false;                  ///< success also goes to the completion queue
   bool over = false;                    ///< it was completed while its call had not returned
   DeferredWork::Items::iterator place;  ///< its place in the list of items that have begun
