@@ -33,7 +33,7 @@ using transport::PollScope;
 using MakeTransport =
     std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>;
 
-/// The endpoint types FI_EP_RDM and FI_EP_DGRAM.
+/// The engine's endpoint types: FI_EP_RDM, which also serves FI_EP_MSG, and FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };
 
 /// If `link` is null, the endpoint uses only shared memory. If `local_listener` is null, it uses no shared
