@@ -1,9 +1,9 @@
 // The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path consists of a rail of this side and an
-// address of the peer. An IP path may have a companion: an EtherType path with the same rail and address.
-// Frames on the EtherType path have the provider's own EtherType, and bypass the host's IP input. Each path
-// has its own validation, round trips, losses, congestion control and pace. PathManager decides which paths
-// exist, and which of them carries the next frames. It also decides which path an acknowledgement, a loss or
-// a timeout concerns.
+// address of the peer. A path between two queue pairs counts as an IP path here (see is_verbs()). An IP path
+// may have a companion: an EtherType path with the same rail and address. Frames on the EtherType path have
+// the provider's own EtherType, and bypass the host's IP input. Each path has its own validation, round
+// trips, losses, congestion control and pace. PathManager decides which paths exist, and which of them
+// carries the next frames. It also decides which path an acknowledgement, a loss or a timeout concerns.
 //
 // Path 0 is the IP path of first contact and counts as validated. The other paths are added once the peer has
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
