@@ -41,7 +41,7 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
 }
 
 /// Returns true if the peer answers our flow with a session that is over here. The peer has not noticed that.
-/// It learns of it when its own frames of that session are refused.
+/// It will notice when its own frames of that session are refused.
 bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::FrameView& view) {
   return view.has_opening && !peer.flow->handshake().knows_peer() &&
          peer.closed_session == reliability::PeerSession{view.opening.epoch, view.opening.session};
@@ -129,7 +129,8 @@ void SessionAcceptor::refuse_unknown_session(Time now, const wire::FrameView& vi
   answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, named_here ? parts_.epoch : 0);
 }
 
-/// The asker may have no other working path, and its session may be with an earlier incarnation.
+/// Answers a challenge for an unknown session by a reset. The asker's session may be with an earlier
+/// incarnation of this side, and the challenge may be the only frame that still gets through.
 void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
   if (sessions_.find(view.session) != nullptr) return sessions_.on_path_challenge(now, view, from);
   ++parts_.environment.counters.refused_stale;
