@@ -247,7 +247,7 @@ inline bool PacketRing::read_slot(std::byte* slot, std::uint32_t status,
   return true;
 }
 
-/// Reads the headers of a frame that are not like those of the last one.
+/// Reads the headers of a frame that differ from those of the last frame.
 bool PacketRing::read_source(Bytes bytes, const std::vector<SocketAddress>& own, link::InFrame& frame) {
   frame.from = {};
   if (!read_headers(bytes, index_, frame)) {

@@ -54,7 +54,7 @@ struct RingPlace {
   std::uint32_t blocks = 0;  ///< blocks of 1 MiB each
 };
 
-/// The members with frames of one EtherType. All bytes zero is an empty list.
+/// The members with frames of one EtherType. A list whose bytes are all zero is empty.
 class RingList {
  public:
   /// Returns true if a process with this number lives.

@@ -14,8 +14,8 @@
 
 namespace cluster::os {
 
-/// Memory that the device reads and writes. A forked child does not get it: the parent would otherwise write
-/// to a copy of its own, and the device to the original.
+/// Memory that the device reads and writes. A forked child does not get this memory. Otherwise, after a fork,
+/// the parent might write to a copy of a page, while the device keeps the original.
 class DeviceMemory {
  public:
   explicit DeviceMemory(std::size_t size);
