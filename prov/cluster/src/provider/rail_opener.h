@@ -32,8 +32,8 @@ struct LinkChoice {
 /// Chooses and opens the link of an endpoint that is bound to `port`, on an address of `interface`. The
 /// choice depends on FI_CLUSTER_LINK, the interface, the kernel and the privileges of the process.
 /// cluster-info calls this function as well, so it reports the same choice that endpoints make. `sessions`:
-/// true if the endpoint has sessions (FI_EP_RDM). Only an endpoint with sessions can use the EtherType path,
-/// because a peer must answer challenges on that path.
+/// true if the endpoint has sessions (FI_EP_RDM, FI_EP_MSG). Only an endpoint with sessions can use the
+/// EtherType path, because a peer must answer challenges on that path.
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 
