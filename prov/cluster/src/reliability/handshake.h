@@ -62,7 +62,7 @@ class Handshake {
   static constexpr std::size_t kCallsMax = 1;
 
   /// `further`: addresses of this side besides its name. `sibling`: another endpoint of this process
-  /// (wire::feature::kSibling), or empty. `queue_pairs`: of this side.
+  /// (wire::feature::kSibling), or empty. `queue_pairs`: the queue pairs of this side.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {},
                      const SocketAddress& sibling = {}, std::vector<wire::VerbsAddress> queue_pairs = {})
       : ours_(ours), further_(std::move(further)), sibling_(sibling), queue_pairs_(std::move(queue_pairs)) {

@@ -184,7 +184,7 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     contest(now, kContestedKeepAliveInterval);
     const bool corroborated = probe_stood_ || refused();
     // The silence of the process counts from its last answer even in an outage, because this answer of its
-    // kernel has passed the network.
+    // kernel has just passed the network.
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met,
           reported_silence_);
   }
