@@ -37,7 +37,7 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
     reason = "the listener's queue of connections is full";
     return OpenResult::later;
   }
-  // Memory comes first: without it the peer would have a connection that this side has lost.
+  // Allocates first. If memory ran out later, the peer would have a connection that this side has lost.
   greetings_.reserve(greetings_.size() + 1);
   parts_.context.waiter.reserve();
   LocalPeer& local = parts_.of(peer);
