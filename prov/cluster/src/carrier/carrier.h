@@ -27,10 +27,9 @@ struct Traits {
   /// A segment counts as acknowledged when post() returns, because post() puts the segment into memory that
   /// the receiver reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
-  /// The transport dates pulls. It reports when they leave (Messenger::on_transmit) and, when the pulled
-  /// bytes arrive, how long both hosts delayed the answer (ArrivalInfo). These pulls share a budget that
-  /// adapts its size to these times (protocol/pull_budget.h). Pulls from all other peers share a budget of
-  /// fixed size.
+  /// The transport reports when pulls leave (Messenger::on_transmit) and, when the pulled bytes arrive, how
+  /// long both hosts delayed the answer (ArrivalInfo). These pulls share a budget that adapts its size to
+  /// these times (protocol/pull_budget.h). Pulls from all other peers share a budget of fixed size.
   bool dates_pulls = false;
 };
 
