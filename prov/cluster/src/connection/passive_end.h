@@ -11,7 +11,7 @@ struct ConnectRequest {
   std::uint64_t id = 0;
 };
 
-/// Takes requests to the application. Called under the engine's lock.
+/// Reports connection requests to the application. Called under the engine's lock.
 class RequestListener {
  public:
   virtual ~RequestListener() = default;
