@@ -120,7 +120,7 @@ bool FrameSender::send_alone(Time now, link::Link& link, wire::LoneNumbers& numb
   numbers.session = handshake_.peer_session();
   numbers.sequence = window.next();
   numbers.transmission = transmission_ + 1;
-  // The message has a token.
+  // Asks for an acknowledgement at once, because the token of the message waits for it.
   wire::encode_lone(numbers, kSequenced | kOrdered | kAckNow | kAcknowledges, start, size);
   const bool small = size <= handshake_.ethertype_frame_max();
   const std::size_t number = small ? paths_.path_for_lone_frame(0) : 0;
