@@ -34,7 +34,7 @@ class ConnectedEnd final : public connection::ConnectionListener {
   const SocketAddress& name() const { return name_; }
 
   /// Called when the endpoint is enabled. Takes over the request, if there is one. Returns false if the
-  /// request does not wait any more.
+  /// request no longer waits.
   bool take_request();
   /// Called when the engine is attached.
   void begin();

@@ -1,5 +1,5 @@
-// The ops tables of an FI_EP_MSG endpoint. Each call goes to the peer, whatever address the application names,
-// and then takes the path of the ordinary tables.
+// The ops tables of an FI_EP_MSG endpoint. Each call goes to the peer, whatever address the application
+// names, and then takes the path of the ordinary tables.
 #include <tuple>
 
 #include "api/endpoint.h"
@@ -12,7 +12,7 @@ constexpr fi_addr_t kPeer = engine::ConnectionEndpoint::kPeer;
 
 ConnectedEnd& end_of(fid_ep* handle) { return *endpoint_of(handle).connected_end(); }
 
-/// Makes the call with the peer's address. `at`: which argument is the address.
+/// Makes the call with the peer's address. `at`: the position of the address among the arguments.
 template <auto* table, auto member, std::size_t at, typename... Arguments>
 ssize_t call(fid_ep* handle, Arguments... arguments) noexcept {
   std::tuple<Arguments...> all(arguments...);
@@ -34,8 +34,8 @@ ssize_t transmit(fid_ep* handle, Arguments... arguments) noexcept {
   return inner(handle, arguments...);
 }
 
-/// A receive may be posted before the connection exists. After its end, a receive takes a message that has
-/// arrived before, or is canceled.
+/// A receive may be posted before the connection exists. After the connection has ended, a receive takes a
+/// message that has arrived before the end, or is canceled.
 template <auto inner, typename... Arguments>
 ssize_t receive(fid_ep* handle, Arguments... arguments) noexcept {
   const ssize_t result = inner(handle, arguments...);
@@ -43,7 +43,7 @@ ssize_t receive(fid_ep* handle, Arguments... arguments) noexcept {
   return result;
 }
 
-// The following functions return the entry that takes the place of `member`. Their argument only tells the
+// The following functions return the entry that replaces `member`. Their argument serves only to deduce the
 // types of the call.
 
 template <auto* table, auto member, std::size_t at, typename Table, typename... Arguments>

@@ -7,7 +7,7 @@
 namespace cluster::api {
 namespace {
 
-/// Nothing can be called on a handle. The passive endpoint owns it.
+/// The passive endpoint owns the handle, so an application cannot close it.
 constinit fi_ops request_ops = fid_ops({.close = [](fid*) { return -FI_ENOSYS; }});
 
 }  // namespace

@@ -1,7 +1,7 @@
-// The passive endpoints of a fabric, and the connection requests that they have reported (FI_CONNREQ) and that
-// nobody has answered yet. Both have handles that an application may put into an fi_info. The handle of a
-// request is a fid of class FI_CLASS_CONNREQ. An application may still have the handle of a request that is
-// gone, so a handle is looked up here before it is used.
+// The passive endpoints of a fabric, and the connection requests that they have reported (FI_CONNREQ) and
+// that nobody has answered yet. Both have handles that an application may put into an fi_info. The handle of
+// a request is a fid of class FI_CLASS_CONNREQ. An application may still have the handle of a request that no
+// longer exists, so a handle is looked up here before it is used.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -22,7 +22,7 @@ class ConnectionRequests {
  public:
   /// Adds a request, unless `owner` already has `most` requests here. Returns its handle, or null.
   fid_t add(const connection::ConnectRequest& request, const void* owner, std::size_t most);
-  /// Returns the request with this handle, or nothing if it does not wait any more.
+  /// Returns the request with this handle, or nothing if it no longer waits.
   std::optional<connection::ConnectRequest> find(fid_t handle);
   /// Like find(), and removes the request. The caller answers it.
   std::optional<connection::ConnectRequest> take(fid_t handle);

@@ -40,7 +40,7 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-/// For messages, which are all that take a lane.
+/// For the completion of a message that has taken a lane. Nothing but messages takes a lane.
 inline std::uint64_t flags_of(const protocol::Success& success) {
   const bool sent = success.kind == protocol::Completion::Kind::send;
   return (sent ? FI_SEND : FI_RECV) | (success.tagged ? FI_TAGGED : FI_MSG);

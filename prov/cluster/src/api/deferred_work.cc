@@ -94,17 +94,18 @@ class DeferredOperation {
     if (protocol::CompletionQueue* const queue = bound.queue_for(completion.kind)) queue->push(completion);
     if (completion_counter) completion_counter->counter().count(status);
   }
-  /// Returns true if the listener learns of the outcome. Otherwise the item is of no use once it has begun.
+  /// Returns true if the listener learns of the outcome. Otherwise the item is no longer needed once the
+  /// operation has begun.
   bool listens() const { return endpoint != nullptr && work != nullptr; }
 
   Endpoint* endpoint = nullptr;  ///< null if the work changes a counter
   std::optional<CallCopy> call;
   StartCondition condition;
   const fi_deferred_work* work;
-  void* context = nullptr;              ///< the application's
+  void* context = nullptr;              ///< the application's context
   bool report = false;                  ///< success also goes to the completion queue
   bool over = false;                    ///< it was completed while its call had not returned
-  DeferredWork::Items::iterator place;  ///< in the list of items that have begun
+  DeferredWork::Items::iterator place;  ///< its place in the list of items that have begun
   bool adds = false;
   std::uint64_t value = 0;
   Ref<Cntr> target;              ///< the counter that the work changes
@@ -304,7 +305,8 @@ void DeferredWork::forget(const Cntr& counter) {
   waiting_.erase(&counter);
 }
 
-/// If another thread runs, it also begins what has become due meanwhile.
+/// Begins what is due. If another thread is doing so already, returns at once, because that thread also
+/// begins what becomes due meanwhile.
 void DeferredWork::run(bool may_wait) noexcept {
   std::unique_lock lock(mutex_);
   if (std::exchange(running_, true)) return;

@@ -120,7 +120,7 @@ class Endpoint : public fid_ep, public RefCounted {
   BoundFids bound_;
   Ref<Endpoint> original_;  ///< the original, if this is an alias
   Events events_{*this};
-  std::unique_ptr<ConnectedEnd> connected_end_;  ///< only of an FI_EP_MSG endpoint that is no alias
+  std::unique_ptr<ConnectedEnd> connected_end_;  ///< set only in an FI_EP_MSG endpoint that is no alias
   AuthKey auth_key_;                             ///< empty if the domain's key applies
   /// Created by fi_enable or the first get_name().
   std::unique_ptr<engine::Engine> owned_engine_;

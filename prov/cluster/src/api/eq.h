@@ -1,7 +1,7 @@
-// An event queue. The provider writes an event when a peer is lost, when a group is joined (endpoint.cc), when
-// joining a team succeeds or fails (mc.cc), and for each step of a connection (connected_end.cc,
-// passive_endpoint.cc). The application may write events of its own. Each read makes progress on endpoints
-// that connect or may join teams.
+// An event queue. The provider writes an event when a peer is lost or a group is joined (endpoint.cc), and
+// when joining a team succeeds or fails (mc.cc). It also writes one for each step of a connection
+// (connected_end.cc, passive_endpoint.cc). The application may write events of its own. Each read makes
+// progress on endpoints that connect or may join teams.
 //
 // The queue's descriptor becomes readable when an event is written, or when the engine of one of these
 // endpoints has work.
@@ -32,8 +32,8 @@ class Eq : public fid_eq, public RefCounted {
   /// lost. After the application has read all events in the queue, its next read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// Adds an event of a connection, even if the queue is full, because no later event says the same. `info`:
-  /// the fi_info in the event, which belongs to the application once it has read the event. Throws if there is
-  /// no memory.
+  /// the fi_info in the event. It belongs to the application once the application has read the event. Throws
+  /// if there is no memory.
   void add(std::uint32_t event, std::vector<std::byte> bytes, fi_info* info = nullptr);
   /// Makes a later read return -FI_EOVERRUN, because there was no memory for an event.
   void note_lost_event();
@@ -52,9 +52,9 @@ class Eq : public fid_eq, public RefCounted {
  private:
   struct Event {
     std::uint32_t kind = 0;
-    std::vector<std::byte> bytes = {};  ///< for an error event, an fi_eq_err_entry
+    std::vector<std::byte> bytes = {};  ///< an error event has an fi_eq_err_entry here
     bool error = false;
-    fi_info* info = nullptr;                 ///< in the bytes; freed here if nobody reads the event
+    fi_info* info = nullptr;                 ///< the bytes refer to it; freed here if nobody reads the event
     std::vector<std::byte> error_data = {};  ///< err_data of an error event
   };
 

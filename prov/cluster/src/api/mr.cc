@@ -158,8 +158,8 @@ void Mr::bind_counter(Ref<Cntr>& slot, Cntr& cntr) {
 }
 
 /// A bound counter counts accesses by peers. Binding an endpoint has no effect. A region that is not in the
-/// table gets no counter there, because peers cannot access it and another region in the table may have the
-/// same key.
+/// table gets no counter there. Peers cannot access it, and another region in the table may have the same
+/// key.
 int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
   if (object->fclass == FI_CLASS_EP) return 0;

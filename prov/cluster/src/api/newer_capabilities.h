@@ -9,7 +9,7 @@
 
 namespace cluster::api {
 
-inline constexpr std::uint32_t kUserIdVersion = FI_VERSION(1, 20);  ///< FI_AV_USER_ID is a capability since
+inline constexpr std::uint32_t kUserIdVersion = FI_VERSION(1, 20);  ///< first with capability FI_AV_USER_ID
 inline constexpr std::uint32_t kReceiveKindsVersion = FI_VERSION(2, 0);
 
 inline constexpr std::uint64_t kXpu = 1ull << 44;                 ///< FI_XPU

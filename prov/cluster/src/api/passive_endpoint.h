@@ -1,7 +1,7 @@
 // A passive endpoint (fi_passive_ep): an engine without completion queues, which takes connection requests.
 // Each request becomes an FI_CONNREQ event. The application opens an endpoint for the request and accepts, or
-// it rejects the request here. When the passive endpoint closes, it rejects the requests for which no endpoint
-// was enabled.
+// it rejects the request here. When the passive endpoint closes, it rejects the requests for which no
+// endpoint was enabled.
 #pragma once
 
 #include <rdma/fi_cm.h>
@@ -26,8 +26,8 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
 
   /// Returns the address. Returns an empty address if the endpoint cannot be opened.
   SocketAddress name();
-  /// Gives the address to an active endpoint (fi_endpoint with this handle): frees the port. Returns an empty
-  /// address if this endpoint listens.
+  /// Frees the port and returns the address, which an active endpoint then gets (fi_endpoint with this
+  /// handle). Returns an empty address if this endpoint listens.
   SocketAddress give_up_name();
 
   int bind(fid_t object, std::uint64_t flags);

@@ -1,6 +1,6 @@
 // The engines that write to one queue or counter. A read of the queue or counter makes progress on all these
-// engines, because libfabric demands that a read of any bound object makes progress on the whole endpoint. A
-// waiting thread sleeps on all these engines.
+// engines. libfabric demands that a read of any bound object makes progress on the whole endpoint. A waiting
+// thread sleeps on all these engines.
 //
 // The lock makes sure that an engine is not destroyed while a reader polls it. If a reader finds the lock
 // taken, it does not wait, because usually another reader holds the lock and does the same work. Only calls

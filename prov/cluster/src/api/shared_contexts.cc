@@ -13,7 +13,7 @@ namespace {
 
 using protocol::RecvOp;
 
-/// Flags of a receive that only an endpoint of its own supports.
+/// Flags that a receive of a shared context does not support.
 constexpr std::uint64_t kFlagsOfEndpoints =
     kRxFlagsUnsupported | FI_PEEK | FI_CLAIM | FI_DISCARD | FI_MULTI_RECV;
 

@@ -1,5 +1,6 @@
-// What a call does whose flags the provider does not support in an ordinary call: FI_TRIGGER alone makes it a
-// triggered operation, if the endpoint has the capability; anything else is an error.
+// Handles a call with flags that the provider does not support in an ordinary call. If FI_TRIGGER is the only
+// such flag and the endpoint has the capability, the call becomes a triggered operation. Otherwise the call
+// fails.
 #pragma once
 
 #include "api/call_copy.h"
@@ -7,8 +8,8 @@
 
 namespace cluster::api {
 
-/// `unsupported`: those of the flags that are not supported. The rest are arguments of CallCopy, the last of
-/// which is the flags.
+/// `unsupported`: those flags of the call that are not supported. The other arguments are those of CallCopy.
+/// The last of them is the flags.
 template <typename... Arguments>
 [[gnu::cold, gnu::noinline]] ssize_t trigger_or_refuse(Endpoint& endpoint, std::uint64_t unsupported,
                                                        CallCopy::Kind kind,

@@ -1,6 +1,7 @@
 // A socket address: an IPv4 or IPv6 address and a port. It serves as the name of an endpoint. As text it
 // looks like "10.0.0.1:9228" or "[fd00::1]:9228". The address of a queue pair of an RDMA device, which is no
-// socket, is stored in the same form: a GID and a number. Only paths have such addresses, and never endpoints.
+// socket, is stored in the same form: a GID and a number. Only paths have such addresses, and never
+// endpoints.
 #pragma once
 
 #include <array>
@@ -54,7 +55,8 @@ class SocketAddress {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
            (scope_ == other.scope_ || verbs());
   }
-  /// Returns the IP address in network byte order, or the GID: 4 or 16 bytes, or none if the address is empty.
+  /// Returns the IP address in network byte order, or the GID. It has 4 or 16 bytes, or none if the address
+  /// is empty.
   ConstBytes ip() const;
   std::uint32_t scope() const { return verbs() ? 0 : scope_; }
   std::uint32_t queue_pair_number() const { return verbs() ? scope_ : 0; }

@@ -27,10 +27,9 @@ struct Traits {
   /// A segment counts as acknowledged when post() returns, because post() puts the segment into memory that
   /// the receiver reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
-  /// The transport dates pulls: it reports when they leave (Messenger::on_transmit) and, when the pulled
-  /// bytes arrive, how long both hosts delayed the answer (ArrivalInfo). These pulls share a budget that
-  /// adapts its size to these times (protocol/pull_budget.h). Pulls from all other peers share a budget of
-  /// fixed size.
+  /// The transport reports when pulls leave (Messenger::on_transmit) and, when the pulled bytes arrive, how
+  /// long both hosts delayed the answer (ArrivalInfo). These pulls share a budget that adapts its size to
+  /// these times (protocol/pull_budget.h). Pulls from all other peers share a budget of fixed size.
   bool dates_pulls = false;
 };
 
@@ -53,11 +52,11 @@ class Carrier {
   virtual std::size_t eager_limit() const { return std::numeric_limits<std::size_t>::max(); }
 
   /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if there are not
-  /// enough free bytes; try again after progress. The carrier delivers ordered segments (wire::ordered) in
-  /// the order of posting, and other segments as they arrive. Unless the carrier acknowledges on post
-  /// (Traits), its transport reports the token once (Messenger::acked), and never from inside post(). It
-  /// reports the token when the peer's library has the segment and, if the segment is ordered, every earlier
-  /// ordered segment. If the carrier ends first, nobody reports the token.
+  /// enough free bytes; the caller tries again after progress. The carrier delivers ordered segments
+  /// (wire::ordered) in the order of posting, and other segments as they arrive. Unless the carrier
+  /// acknowledges on post (Traits), its transport reports the token once (Messenger::acked), and never from
+  /// inside post(). It reports the token when the peer's library has the segment and, if the segment is
+  /// ordered, every earlier ordered segment. If the carrier ends first, the token is never reported.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
   /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive

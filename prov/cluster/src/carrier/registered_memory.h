@@ -22,9 +22,9 @@ struct RegisteredRegion {
   std::uint64_t length = 0;  ///< ~0 for a region of all memory; no device accepts such a region
   std::uint64_t key = 0;     ///< peers that may access the region name it by this key
   std::uint64_t start = 0;   ///< the remote address of its first byte
-  bool filled_here = false;  ///< receives and reads of this side may fill it
-  bool readable = false;     ///< by peers
-  bool writable = false;     ///< by peers
+  bool filled_here = false;  ///< receives and reads of this side may fill the region
+  bool readable = false;     ///< peers may read the region
+  bool writable = false;     ///< peers may write the region
   Hook<RegisteredRegion> hook{};
 };
 
@@ -32,9 +32,9 @@ struct RegisteredRegion {
 /// lock. So data that these calls share with the rest of the transport needs a lock of its own.
 class MemoryRegistrar {
  public:
-  /// Called for each region, when the region or the registrar is added. A registrar may leave a region out,
-  /// for example for lack of memory. In this case the transport does not know the region's handle, and uses
-  /// the memory in another way.
+  /// Called for each region, when the region or the registrar is added. A registrar may leave out a region,
+  /// for example for lack of memory. In this case the transport does not know the region's handle, and
+  /// reaches the memory in another way.
   virtual void registered(const RegisteredRegion& region) noexcept = 0;
   /// Called when a region is closed, even if the registrar has left it out. When this function returns, the
   /// device must have forgotten the region, because the application may free the memory now.

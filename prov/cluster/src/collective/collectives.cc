@@ -84,7 +84,7 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   Operation& operation = team.begin(compose(team.layout(), possible));
   operation.awaits_group = spread && team.layout().node_of(possible.root) != team.layout().node();
   if (operation.awaits_group) transport_.expect(*team.group(), true);
-  // A call that failed above for lack of memory must not count as a broadcast: the application repeats the
+  // A call that failed above for lack of memory must not count as a broadcast. The application repeats such a
   // call, and all members must have the same count.
   if (arguments.kind == Kind::broadcast) team.count_broadcast();
   operation.context = context;

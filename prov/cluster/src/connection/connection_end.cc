@@ -61,8 +61,9 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
   }
 }
 
-/// A passive endpoint that closes has refused all that it could refuse before. The accept of another request
-/// may still be under way, so its orderly end decides nothing.
+/// Ignores the orderly end of a passive endpoint while this side waits for its answer. Before it closed, the
+/// passive endpoint has rejected all requests that it could. So the accept of this request may still be under
+/// way.
 void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
   if (state_ == State::connected) return end(loss.cause);

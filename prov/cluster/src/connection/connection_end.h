@@ -5,11 +5,11 @@
 //   connected ---- shut_down(), shutdown arrives, the peer is lost --> over
 //   connecting --- shut_down(), reject arrives, the peer is lost ----> over
 //
-// The active side asks the address of a passive endpoint. The accept comes from another endpoint, which the
-// accepting application has opened for this connection, and which is the peer from then on. The passive side
-// is connected as soon as it has accepted: what it sends follows its accept. So its application has the event
-// before the active side can ask for a further connection, as with TCP. If the active side has given up, it
-// answers the accept with a shutdown.
+// The active side sends a request to the address of a passive endpoint. The accept comes from another
+// endpoint, which the accepting application has opened for this connection. That endpoint is the peer from
+// then on. The passive side counts as connected as soon as it has accepted, because what it sends follows its
+// accept. So its application has the event before the active side can ask for a further connection, as with
+// TCP. If the active side has given up, it answers the accept with a shutdown.
 //
 // This object needs no timers: the endpoint repeats lost frames, and reports a peer that does not answer.
 #pragma once
@@ -40,7 +40,7 @@ class ConnectionEnd {
   void connect(const SocketAddress& passive, std::uint64_t id, ConstBytes data);
   /// Makes this the end of the passive side. The state must be idle.
   void set_asker(const SocketAddress& asker, std::uint64_t id);
-  /// The state must be asked.
+  /// Accepts the request. The state must be asked.
   void accept(ConstBytes data);
   /// Ends the connection, or the attempt. Returns false if there is none.
   bool shut_down();

@@ -4,7 +4,7 @@
 //   u8 kind | 7 bytes of zero | u64 id | private data of the application, at most kPrivateDataMax bytes
 //
 // The connecting endpoint draws `id`, and sends it in its request. All further messages of the connection
-// contain it. So a message that belongs to another attempt is noticed.
+// contain it. So each side recognises a message that belongs to another attempt.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@ inline constexpr std::size_t kPrivateDataMax = 256;
 inline constexpr std::uint64_t kTag = ~std::uint64_t{0};
 
 enum class MessageKind : std::uint8_t {
-  request = 1,  ///< to a passive endpoint: connect me
-  accept,       ///< to the endpoint that asked: the sender is your peer
-  reject,       ///< to the endpoint that asked: you are refused
+  request = 1,  ///< the sender asks a passive endpoint for a connection
+  accept,       ///< tells the endpoint that asked: the sender is your peer
+  reject,       ///< tells the endpoint that asked: you are refused
   shutdown,     ///< the connection ends, or the accept came too late
 };
 

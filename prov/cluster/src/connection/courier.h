@@ -14,8 +14,8 @@ class Courier {
   /// Sends a message, now or as soon as the peer's carrier takes it. Messages to one endpoint arrive once and
   /// in order, or the peer is lost.
   virtual void send(const SocketAddress& to, const Message& message) = 0;
-  /// From now on the endpoint keeps checking that this peer is alive, instead of the peer that it watched
-  /// before, and calls peer_lost() once when the peer is lost or closes.
+  /// From now on the endpoint keeps checking that this peer is alive. It no longer watches the previous one.
+  /// It calls peer_lost() once, when the peer is lost or closes.
   virtual void watch(const SocketAddress& peer) = 0;
   virtual void end_watch() = 0;
   /// Makes this the peer to which the application's operations go, and from which its receives get messages.

@@ -1,5 +1,5 @@
 // A passive endpoint (fi_listen): takes the requests of endpoints that want to connect to the application,
-// and rejects. An accept does not go through this object: the accepting endpoint sends it.
+// and can reject them. An accept does not go through this object: the accepting endpoint sends it.
 #pragma once
 
 #include "connection/courier.h"
@@ -11,7 +11,7 @@ struct ConnectRequest {
   std::uint64_t id = 0;
 };
 
-/// Takes requests to the application. Called under the engine's lock.
+/// Reports connection requests to the application. Called under the engine's lock.
 class RequestListener {
  public:
   virtual ~RequestListener() = default;

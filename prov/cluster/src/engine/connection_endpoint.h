@@ -1,9 +1,9 @@
 // Connects a connection (FI_EP_MSG) or a passive endpoint with the engine. Its messages are sent like all
 // other messages. Messages that arrive lie in the store of unexpected messages until the end of the turn.
 //
-// The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, it leads to
-// this endpoint itself, which never sends to itself. So receives are always directed, and no message of a
-// stranger ever matches them. Other entries are endpoints to which connection messages go.
+// The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, it leads
+// to this endpoint itself, which never sends to itself. So receives are always directed, and no message of a
+// stranger ever matches them. The other entries are endpoints to which connection messages go.
 //
 // The endpoint watches a peer by a receive that nothing matches. The engine checks that a peer is alive as
 // long as a receive waits for it, and ends the receive when the peer is lost.
@@ -70,7 +70,7 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   std::optional<connection::PassiveEnd> listener_;
   std::deque<Letter> unsent_;  ///< messages that no carrier has taken yet
   Peer* watched_ = nullptr;
-  std::optional<connection::PeerLoss> loss_;  ///< to be reported by advance()
+  std::optional<connection::PeerLoss> loss_;  ///< a loss that advance() has to report
 };
 
 }  // namespace cluster::engine

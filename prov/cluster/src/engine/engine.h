@@ -6,11 +6,11 @@
 //   down   send() -> Messenger -> the peer's carrier -> the peer's transport
 //   up     poll() -> EventLoop -> every transport -> Messenger -> completion queues
 //
-//   PeerTable         peers by name and handle          PeerReach         how a peer is reached; losses
-//   AdmissionControl  limits on unknown sources         Waiter            descriptors, alarm: how threads sleep
-//   Transports        the ways to reach peers           EventLoop         one turn; when the next is due
-//   GroupTable        multicast groups                  BackgroundRunner  turns of the progress thread
-//   CollectiveEndpoint  collective operations       ConnectionEndpoint  the connection of an FI_EP_MSG endpoint
+//   PeerTable           peers by name and handle      PeerReach           how a peer is reached; losses
+//   AdmissionControl    limits on unknown sources     Waiter              how threads sleep and wake
+//   Transports          the ways to reach peers       EventLoop           one turn; when the next is due
+//   GroupTable          multicast groups              BackgroundRunner    turns of the progress thread
+//   CollectiveEndpoint  collective operations         ConnectionEndpoint  one end of an FI_EP_MSG connection
 //
 // The engine makes progress in poll() and try_poll(). api/ calls them in every call of the application that
 // reads a queue or a counter, or that waits.
@@ -111,7 +111,7 @@ class Engine {
     return locked([&] { return act(*connection_); });
   }
   /// Offers the endpoint's stored messages to a receive that has just been added to its shared receives.
-  /// Returns true if the receive waits no longer.
+  /// Returns true if the receive no longer waits.
   bool take_shared(const protocol::SharedReceives::Receive& wanted);
   /// Cancels one receive that has this context. Returns false if no such receive waits.
   bool cancel(void* context) {

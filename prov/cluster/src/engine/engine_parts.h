@@ -33,7 +33,7 @@ using transport::PollScope;
 using MakeTransport =
     std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>;
 
-/// The endpoint types FI_EP_RDM and FI_EP_DGRAM.
+/// The engine's endpoint types: FI_EP_RDM, which also serves FI_EP_MSG, and FI_EP_DGRAM.
 enum class EndpointType : std::uint8_t { rdm, dgram };
 
 /// If `link` is null, the endpoint uses only shared memory. If `local_listener` is null, it uses no shared
@@ -47,7 +47,7 @@ struct EngineParts {
   std::unique_ptr<link::Link> link;
   std::unique_ptr<shm::LocalListener> local_listener;
   std::shared_ptr<void> resources;        ///< destroyed after everything else in the engine
-  EndpointType type = EndpointType::rdm;  ///< for dgram there must be a link, and no listener is used
+  EndpointType type = EndpointType::rdm;  ///< dgram needs a link, and uses no listener
   /// The interfaces behind `link`, by number. The first interface has the address of `name`. Empty if there
   /// is only one interface.
   std::vector<multipath::Rail> rails = {};

@@ -41,7 +41,7 @@ struct GroupSettings {
   std::size_t body_max = 0;                ///< maximal length of the body of a frame
   std::uint64_t incarnation = 0;           ///< larger for each later membership of the same name
   Duration silence_max{20s};               ///< this side removes a member that does not answer for this long
-  const Outage* outage = nullptr;          ///< silence does not count in it; must outlive the group
+  const Outage* outage = nullptr;          ///< silence in an outage does not count; must outlive the group
 };
 
 struct GroupEvent {

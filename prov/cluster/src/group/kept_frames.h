@@ -40,8 +40,8 @@ struct Listener {
   std::uint64_t missed = 0;      ///< number of frames that the listener missed in the current train (pace.h)
   bool by_unicast = false;
   struct Part {
-    std::uint64_t of = kNoPart;  ///< the frame that was sent to the listener in part...
-    std::size_t end = 0;         ///< ...and the number of its bytes that were sent
+    std::uint64_t of = kNoPart;  ///< a frame of which only a part was sent, or kNoPart
+    std::size_t end = 0;         ///< the number of bytes of that frame that were sent
   };
   Part part{};
   unsigned unheard = 0;  ///< consecutive reports without a frame received by multicast

@@ -47,8 +47,8 @@ inline constexpr unsigned kUnheardMax = 4;
 /// A sender that sends to members by unicast still sends one frame in this many by multicast, to detect when
 /// multicast reaches these members again.
 inline constexpr std::uint64_t kProbeInterval = 64;
-/// The number of listeners that must miss a frame before the sender repairs it by multicast: an eighth of all
-/// listeners, but at least kRepairMany and at most kRepairAll.
+/// A sender repairs a frame by multicast if this many listeners miss it: an eighth of all listeners, but at
+/// least kRepairMany and at most kRepairAll.
 inline constexpr std::size_t kRepairMany = 2;
 inline constexpr std::size_t kRepairAll = 8;
 /// In a group without a roster: the interval between the first announcements of a member, their number, and

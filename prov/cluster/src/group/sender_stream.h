@@ -29,8 +29,8 @@ namespace cluster::group {
 
 class SenderStream {
  public:
-  /// `body_max`: the maximal length of a body, which must also fit into a segment to each listener.
-  /// `outage`: the silence of listeners does not count in it; may be null.
+  /// `body_max`: the maximal length of a body, which must also fit into a segment to each listener. `outage`:
+  /// during an outage, the silence of listeners does not count; may be null.
   SenderStream(const StreamName& name, std::size_t body_max, const Outage* outage = nullptr);
 
   std::uint32_t id() const { return name_.id; }

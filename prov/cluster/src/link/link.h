@@ -1,6 +1,6 @@
 // A link carries frames to other nodes. It may lose, duplicate, reorder and damage them, and reliability/
-// corrects this. One call handles a burst of frames, never a single frame. A link does not read the contents
-// of frames. No component above the links knows about IP or Ethernet headers.
+// corrects this. One call handles a burst of frames, which may be a single one. A link does not read the
+// contents of frames. No component above the links knows about IP or Ethernet headers.
 #pragma once
 
 #include <algorithm>

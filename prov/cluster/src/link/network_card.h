@@ -6,7 +6,7 @@
 
 namespace cluster::link {
 
-/// A text is empty if it is not known. The last three are of a card on the PCI bus.
+/// A text is empty if it is not known. Only cards on the PCI bus have the last three texts.
 struct NetworkCard {
   std::string driver;
   std::string firmware;

@@ -21,7 +21,7 @@ struct Rail {
   SocketAddress address;
   unsigned prefix_bits = 0;   ///< prefix length of its subnet; 0: unknown
   std::string label;          ///< its name in log lines
-  std::size_t frame_max = 0;  ///< of a queue pair: the longest frame over this rail
+  std::size_t frame_max = 0;  ///< the longest frame over a rail between queue pairs
   bool preferred = false;     ///< other paths carry frames only while none over such a rail works
 };
 

@@ -1,10 +1,11 @@
 // Limits how many frames may be in flight on a path. docs/protocol.md 4.5 has the rules, their reasons and
 // sources. A round lasts until a frame is acknowledged that was sent after the round began. When a round
-// ends, two signs are judged for the whole round. The first sign is a queue that was never empty during the
-// round. In this case the round's shortest round trip exceeds the shortest of the last ten seconds by more
-// than a target. The second sign is the share of the round's frames that were lost. While a process computes
-// or waits for a processor, frames lie unread at one end of the path. The time that frames lie unread counts
-// as part of the reply time, and not as a queue in the network.
+// ends, the controller judges two signs for the whole round. The first sign is a queue that was never empty
+// during the round. In this case the round's shortest round trip exceeds the shortest of the last ten seconds
+// by more than a target. The second sign is losses: any loss while a queue stands, or the loss of a large
+// share of the round's frames. While a process computes or waits for a processor, frames lie unread at one
+// end of the path. The time that frames lie unread counts as part of the reply time, and not as a queue in
+// the network.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +74,7 @@ class CongestionController {
   std::size_t earned_ = 0;      ///< acknowledgements towards the next step of the window, up or down
   std::size_t falling_ = 0;     ///< frames by which the window must still fall
   std::size_t fall_begin_ = 0;  ///< falling_ when the fall began
-  std::size_t fall_round_ = 1;  ///< the fall takes this many arrivals
+  std::size_t fall_round_ = 1;  ///< the number of arrivals over which the window falls
   WindowedMin base_{kMinRttMemory};
   Round round_;
   bool look_beneath_ = false;  ///< the shortest round trip is old: drain the queue once to measure it again

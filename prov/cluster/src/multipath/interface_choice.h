@@ -2,10 +2,10 @@
 //
 // rank_interfaces() sorts the interfaces, with the best default first. It makes one entry for each address
 // family of an interface. Each entry has a text for fi_info and the log. Interfaces that reach other nodes
-// come before loopback. The further criteria are, in this order: whether the interface has a link partner,
-// whether the address is configured or self-assigned (169.254/16), the kind of interface, its speed, and the
-// kernel's order. Adapters, and bridges that have an adapter as a port, come before interfaces that
-// containers and tunnels create. IPv4 comes before IPv6.
+// come before loopback. The further criteria are, in this order: a link partner; a configured address, not a
+// self-assigned one (169.254/16); the kind of interface; its speed; the kernel's order. Adapters, and bridges
+// that have an adapter as a port, come before interfaces that containers and tunnels create. IPv4 comes
+// before IPv6.
 //
 // choose_rails() chooses interfaces in addition to the one with the endpoint's address, as FI_CLUSTER_RAILS
 // says (fi_cluster_network(7)). Later, path validation shows for each peer which rails reach the peer

@@ -1,8 +1,8 @@
 // Detects lost frames of one path, as in RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002, the peer
 // names the largest transmission that has arrived. Therefore this side never mistakes a retransmission for
-// the original transmission. A frame counts as overtaken under two conditions: its latest transmission on
-// this path is older than the named one, and the same acknowledgement does not include the frame. An
-// overtaken frame is declared lost once it is overdue.
+// the original transmission. A frame counts as overtaken if its latest transmission on this path is older
+// than the named one, and the same acknowledgement does not include the frame. An overtaken frame is declared
+// lost once it is overdue.
 //
 // Transmissions are stored in the order in which they were sent. A transmission is settled when its frame is
 // acknowledged, declared lost or retransmitted on another path. Until then it is in flight. Settled

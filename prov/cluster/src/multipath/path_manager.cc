@@ -208,14 +208,14 @@ void PathManager::on_response(Time now, Time asked, const link::Path& from, bool
 }
 
 bool PathManager::on_path_error(Time now, const link::PathError& error) {
-  if (ip_paths_ == 1) return false;  // the error may be about any rail that was tried
+  if (ip_paths_ == 1) return false;  // the error may concern any rail that was tried
   const auto concerns = [&](const PathState& path) {
     return !path.is_ethertype() && path.address.to == error.peer && path.address.link == error.link;
   };
   const bool others = std::any_of(paths_.begin(), paths_.end(), [&](const auto& path) {
     return !path->is_ethertype() && path->validator.validated() && !concerns(*path);
   });
-  if (!others && !error.peer.verbs()) return false;  // a queue pair says nothing about the peer
+  if (!others && !error.peer.verbs()) return false;  // an error on a queue pair says nothing about the peer
   bool reached = false;
   for (const auto& path : paths_) {
     if (!concerns(*path)) continue;
@@ -481,8 +481,8 @@ void PathManager::credit_spurious(Time now, const AckInfo& ack) {
   if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);
 }
 
-/// Tells the path that retransmissions were spurious. Nothing was lost, so its EtherType path was wrongly
-/// suspected, and is told as well.
+/// Tells the path that retransmissions were spurious. Because nothing was lost, its EtherType path was
+/// wrongly suspected, so that path is told as well.
 void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
   paths_[path]->recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path]->is_ethertype() ? path : paths_[path]->companion;

@@ -1,23 +1,23 @@
 // The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path consists of a rail of this side and an
-// address of the peer. An IP path may have a companion: an EtherType path with the same rail and address.
-// Frames on the EtherType path have the provider's own EtherType, and bypass the host's IP input. Each path
-// has its own validation, round trips, losses, congestion control and pace. PathManager decides which paths
-// exist, and which of them carries the next frames. It also decides which path an acknowledgement, a loss or
-// a timeout concerns.
+// address of the peer. A path between two queue pairs counts as an IP path here (see is_verbs()). An IP path
+// may have a companion: an EtherType path with the same rail and address. Frames on the EtherType path have
+// the provider's own EtherType, and bypass the host's IP input. Each path has its own validation, round
+// trips, losses, congestion control and pace. PathManager decides which paths exist, and which of them
+// carries the next frames. It also decides which path an acknowledgement, a loss or a timeout concerns.
 //
 // Path 0 is the IP path of first contact and counts as validated. The other paths are added once the peer has
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
 // as the peer's only after the peer's engine has answered from that address.
 //
-// A frame counts as overtaken only by frames on the same path. But a path fails if nothing arrives on it for
-// the length of a retransmission timeout, although a frame that was sent later on another path has arrived.
-// In this case, all frames in flight on the failed path are declared lost at once. (A single IP path never
-// fails.)
+// A frame counts as overtaken only by frames on the same path. But a path fails if two things are true:
+// nothing has arrived on it for a retransmission timeout, and a frame that was sent later on another path has
+// arrived. In this case, all frames in flight on the failed path are declared lost at once. (A single IP path
+// never fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
-// their addresses. If a host gets another address in place of one, its paths keep their state. An EtherType
-// path and its IP path name each other as `companion` and have the same address.
+// their addresses. If a host replaces one of its addresses, the paths to or from it keep their state. An
+// EtherType path and its IP path name each other as `companion` and have the same address.
 #pragma once
 
 #include <cstddef>
@@ -48,8 +48,8 @@ struct PathState {
         validator(to.ethertype ? PathValidator::kEthertype : PathValidator::kIp, validated) {}
 
   bool is_ethertype() const { return address.ethertype; }
-  /// Returns true for a path between queue pairs. The endpoints only use it beside IP paths: nothing but
-  /// frames of the session and challenges of the flow travel over it.
+  /// Returns true for a path between queue pairs. Such a path only complements IP paths: it carries the
+  /// session's frames and the flow's challenges, and nothing else.
   bool is_verbs() const { return address.to.verbs(); }
 
   static constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
@@ -58,10 +58,10 @@ struct PathState {
   PathRecovery recovery;
   PathValidator validator;
   std::size_t companion = kNone;
-  TransmissionNumber last_burst_end;  ///< of an IP path: no later transmission may overtake this one
+  TransmissionNumber last_burst_end;  ///< on an IP path, no later transmission may overtake this one
   bool link_full = false;             ///< the path's link takes no more frames in this turn
-  /// The longest frame that the path carries, if the path is the reason for the limit. Other limits concern
-  /// all paths (reliability/frame_size.h).
+  /// The longest frame that this path carries, if the limit is the path's own. The limits that concern all
+  /// paths are in reliability/frame_size.h.
   std::size_t frame_max = kNone;
   bool preferred = false;  ///< Rail::preferred
 };
@@ -149,7 +149,7 @@ class PathManager {
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- replaced addresses ---
-  /// Called after this side got another address on this link: the peer has to learn it.
+  /// Called after this side has got another address on this link. The peer has to learn it.
   void on_own_move(Time now, std::size_t link);
   /// Returns true if the peer may not know an address of this side.
   bool announcing() const;
@@ -278,7 +278,7 @@ class PathManager {
   std::vector<std::unique_ptr<PathState>> paths_;
   std::size_t ip_paths_ = 0;
   std::vector<SocketAddress> peer_;  ///< addresses that the peer has listed and that this side may use
-  std::vector<wire::VerbsAddress> queue_pairs_;  ///< of the peer
+  std::vector<wire::VerbsAddress> queue_pairs_;  ///< the peer's queue pairs
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
   bool everywhere_ = true;

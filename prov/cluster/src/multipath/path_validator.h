@@ -57,9 +57,9 @@ class PathValidator {
   /// fail.
   bool on_unanswered(Time now);
   void fail(Time now);
-  /// Called after this side got another address on the path. The path is not validated until the peer answers
-  /// from there on: then the peer knows the address. The first kAnnouncementsMax challenges need no other
-  /// frames to leave with.
+  /// Called after this side has got another address on the path. The path is validated again when the peer
+  /// answers a challenge from this address, and so shows that it knows the address. The first
+  /// kAnnouncementsMax challenges leave even if no other frames do.
   void announce(Time now);
   /// Returns true if the peer may not know this side's address on the path.
   bool announcing() const { return announcing_; }
@@ -74,7 +74,7 @@ class PathValidator {
   Event on_challenge_sent(Time now);
 
   static constexpr unsigned kChallengesBeforeWarning = 6;
-  static constexpr unsigned kAnnouncementsMax = 32;  ///< they take 24 s
+  static constexpr unsigned kAnnouncementsMax = 32;  ///< all of them leave within 24 s
   static constexpr Duration kChallengeIntervalMin = 2ms;
   static constexpr Duration kChallengeIntervalMax = 1s;
 

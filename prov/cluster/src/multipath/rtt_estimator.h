@@ -2,8 +2,8 @@
 // one for the network round trip, and one for the reply time. Samples are never ambiguous, because the peer
 // names the transmission that arrived. But if a peer does not run for a while, the samples are long.
 // Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged. No sample
-// counts as longer than kRtoMax: an outage may lie between a frame and its acknowledgement, and timers that
-// follow such a sample would wait for as long again.
+// counts as longer than kRtoMax. An outage may lie between a frame and its acknowledgement. A timer that
+// followed such a sample would wait for as long again.
 #pragma once
 
 #include <algorithm>

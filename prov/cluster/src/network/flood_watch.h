@@ -61,11 +61,11 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// Decides whether there is a flood. During a flood, the engine reads at most once per interval the frames
-  /// that the link has put aside. Even if the engine is late, it has read these frames only once, so the end
-  /// of the flood is decided as if one interval had passed. Two of these reads may fall into one interval and
-  /// none into the next. Therefore half of the frames of one interval also count in the next. Outside a
-  /// flood, a late engine has read at most a few bursts. Therefore at most kIntervalsMax intervals count.
+  /// Decides whether there is a flood. During a flood, the engine reads the frames that were put aside at
+  /// most once per interval. Even if the engine is late, it has read them only once. Therefore the end of the
+  /// flood is decided as if one interval had passed. Two of these reads may fall into one interval and none
+  /// into the next. Therefore half of the frames of one interval also count in the next. Outside a flood, a
+  /// late engine has read at most a few bursts. Therefore at most kIntervalsMax intervals count.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);

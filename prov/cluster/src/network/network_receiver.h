@@ -48,11 +48,12 @@ class NetworkReceiver {
   enum class Look : std::uint8_t {
     nothing,  ///< there was no frame
     taken,    ///< all frames have taken the frame lane
-    left,     ///< frames are left, with which the next receive() begins
+    left,     ///< frames are left, and the next receive() begins with them
   };
   /// Takes one burst from the link, and processes the frames that may take the frame lane.
   Look receive_short(protocol::DirectSuccesses& direct);
-  /// Called if receive_short() has found nothing, and receive() follows. It need not look again.
+  /// Called if receive_short() has found nothing and receive() follows. Then receive() need not poll the link
+  /// again.
   void found_nothing() { left_ = std::span<const link::InFrame>(); }
   /// Returns true if the last receive() has found only frames that took the frame lane.
   bool only_lone() const { return only_lone_; }

@@ -14,8 +14,8 @@ using transport::Turn;
 
 namespace {
 
-/// After this many empty polls, an endpoint with peers on this node polls the network only rarely, because a
-/// poll costs a cache miss or a system call.
+/// After this many empty polls, an endpoint with peers on this node polls the network only rarely. A poll
+/// costs a cache miss or a system call.
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
 constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is reached over the network
 
@@ -81,8 +81,8 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   parts_.link->on_move([this](std::uint8_t link, const SocketAddress&) { on_move(link); });
 }
 
-/// Called in a turn, after the link has got another address. Tells it to all peers, idle ones too: a peer
-/// that has something to send would send it to the former address.
+/// Called in a turn, after the link has got another address. Announces it to all peers, idle ones too.
+/// Otherwise the next message of an idle peer would go to the former address.
 void NetworkTransport::on_move(std::uint8_t link) {
   for (const int descriptor : parts_.link->descriptors()) {
     waiter_.unwatch(descriptor);
@@ -300,7 +300,8 @@ void NetworkTransport::before_pump() {
   }
 }
 
-/// If all arrivals have taken the frame lane, a later turn settles what the lane has left.
+/// If all arrivals have taken the frame lane, and no flow has other work, a later turn settles what the lane
+/// has left (TxScheduler::note_use).
 void NetworkTransport::transmit(Turn& turn) {
   if (!tx_.tx_pending() || (receiver_.only_lone() && !tx_.urgent())) return;
   tx_.transmit(!turn.now || arrivals_ > kArrivalsFew ? clock_.now() : *turn.now);

@@ -6,9 +6,9 @@
 // members count: an unknown source that falls silent must not cause an outage, and an unknown source that
 // answers must not end one.
 //
-// Nobody can prolong an outage beyond the limit FI_CLUSTER_OUTAGE. A later outage has the limit less the time
-// of the earlier ones, and gets back the time in which the network worked. If the limit has passed, silence
-// counts until a peer is heard.
+// All outages together may last for FI_CLUSTER_OUTAGE, so nobody can prolong them beyond this limit. Time
+// without an outage is credited to the limit again. Once the limit is used up, silence counts until a peer is
+// heard.
 #pragma once
 
 #include <algorithm>
@@ -39,8 +39,8 @@ class OutageWatch {
     members_ = 0;
   }
   void note(Time now, const SocketAddress& name, const reliability::Liveness& liveness);
-  /// Returns true if the caller should ask this member for a sign of life. The member owes nothing, so nothing
-  /// else shows whether it can be reached.
+  /// Returns true if the caller should ask this member for a sign of life. The member owes nothing, so
+  /// nothing else shows whether it can be reached.
   bool wants_witness(Time now, const reliability::Liveness& liveness) const;
 
   enum class News : std::uint8_t {
@@ -50,8 +50,8 @@ class OutageWatch {
     ends,   ///< peers are heard again, or no peer is left
     limit,  ///< the outage has lasted too long: from now on the silence counts
   };
-  /// Ends the review. `suspected`: suspicious() was true for a peer. `carrier`: at least one interface of this
-  /// endpoint has a carrier.
+  /// Ends the review. `suspected`: suspicious() was true for a peer. `carrier`: at least one interface of
+  /// this endpoint has a carrier.
   News finish_review(Time now, bool suspected, bool carrier);
 
   std::size_t silent_nodes() const { return silent_; }
@@ -62,7 +62,7 @@ class OutageWatch {
  private:
   bool begins(Time now, bool carrier);
 
-  /// So long that the kernel of a stopped process has answered by then (reliability/liveness.h).
+  /// By this time, the kernel of a stopped process has answered (reliability/liveness.h).
   static constexpr Duration kSilentAfter = 2s;
   static constexpr Duration kReviewInterval = 100ms;
   /// In an outage, at least this many nodes are silent for each node that is heard. Such a node may be a
@@ -80,9 +80,9 @@ class OutageWatch {
   std::size_t members_ = 0;  ///< members in this review
   std::size_t silent_ = 0;   ///< nodes that were silent in the last review
   std::size_t heard_ = 0;
-  bool carrier_ = true;     ///< in the last review
+  bool carrier_ = true;     ///< an interface had a carrier in the last review
   bool exhausted_ = false;  ///< the limit has passed, and no peer was heard since
-  Duration used_{};         ///< the time of outages before `used_until_`, less the time without an outage
+  Duration used_{};         ///< how long the outages until `used_until_` lasted, less the time without one
   Time used_until_{};
 };
 

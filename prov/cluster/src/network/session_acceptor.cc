@@ -41,7 +41,7 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
 }
 
 /// Returns true if the peer answers our flow with a session that is over here. The peer has not noticed that.
-/// It learns of it when its own frames of that session are refused.
+/// It will notice when its own frames of that session are refused.
 bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::FrameView& view) {
   return view.has_opening && !peer.flow->handshake().knows_peer() &&
          peer.closed_session == reliability::PeerSession{view.opening.epoch, view.opening.session};
@@ -119,16 +119,18 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
 }
 
 /// Tells the sender that its session is not known here, and where the sessions of this incarnation begin. If
-/// the frame echoes another token than ours, an earlier incarnation has named the session. The reset then
-/// names no epoch, because this incarnation may begin at an older epoch than that session: its clock may have
-/// been set back. So the sender never takes the session for one that nobody has used.
+/// the frame echoes another token than ours, an earlier incarnation has named the session. Then the reset
+/// names no epoch. This incarnation may begin at an older epoch than that session, because its clock may have
+/// been set back. With an epoch, the sender might conclude that nobody has used the session, and retransmit
+/// its frames.
 void SessionAcceptor::refuse_unknown_session(Time now, const wire::FrameView& view, const link::Path& from) {
   const bool named_here =
       !view.has_opening || view.opening.echo == sessions_.secrets().token_of(view.session, name_of(view));
   answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, named_here ? parts_.epoch : 0);
 }
 
-/// The asker may have no other working path, and its session may be with an earlier incarnation.
+/// Answers a challenge for an unknown session by a reset. The asker's session may be with an earlier
+/// incarnation of this side, and the challenge may be the only frame that still gets through.
 void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
   if (sessions_.find(view.session) != nullptr) return sessions_.on_path_challenge(now, view, from);
   ++parts_.environment.counters.refused_stale;
@@ -136,9 +138,10 @@ void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, c
 }
 
 /// Called when a frame names the pending session. The frame proves that a later session of the peer receives
-/// frames sent to the peer's address. Returns true if the function has closed the session in use, and the
-/// pending session has replaced it. A peer that has not used its session may give it up and call in the same
-/// incarnation. Then the session in use continues, and calls the peer again once the peer has refused it.
+/// frames sent to the peer's address. Returns true if the function has closed the session in use and replaced
+/// it by the pending session. A peer that has not used its session may give it up and call again in the same
+/// incarnation. Then this side keeps the session in use. Once the peer has refused its frames, the session
+/// calls the peer again.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);

@@ -57,7 +57,7 @@ void SessionTable::close(RemotePeer& peer) {
   ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
   if (handshake.knows_peer()) {
-    // If nothing of the session has arrived, the peer may still have it, and may call with it.
+    // If nothing of the session has arrived, the peer may still have it, and may use it to call again.
     if (peer.flow->untouched()) {
       peer.close_before(handshake.peer_epoch());
     } else {
@@ -83,8 +83,9 @@ void SessionTable::skip_epoch(std::uint64_t epoch) {
 }
 
 /// Creates a flow. If `session` is not 0, it was already named to a caller. Such a session gets this
-/// incarnation's first epoch, which the answer named. All other sessions get ever larger epochs. Within one
-/// incarnation the epochs grow with the clock, and from one incarnation to the next with real time.
+/// incarnation's first epoch, which the answer named. Each other session gets a larger epoch than all before
+/// it. Within one incarnation the epochs grow with the clock, and from one incarnation to the next with real
+/// time.
 std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, const link::Path& path,
                                                            std::uint32_t session) {
   std::uint64_t epoch = parts_.epoch;
@@ -201,9 +202,10 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
 }
 
-/// Only the peer can name both sessions, so a frame that names both is answered on any path. But if its
-/// source is the new address of a rail, this side first makes sure that the peer has that address. The peer
-/// challenges again, and the answer then shows that this side knows the address.
+/// Only the peer can name both sessions, so a frame that names both is answered on any path. But if it comes
+/// from the new address of a rail, this side first checks that the peer has that address, and does not answer
+/// yet. The peer repeats its challenge. The answer to the repeated challenge shows that this side knows the
+/// address.
 void SessionTable::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;

@@ -99,13 +99,14 @@ void TxScheduler::on_timer(Time now, RemotePeer& peer) {
 void TxScheduler::send_keep_alive(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
   link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
-  // A keep-alive of an idle session is for the firewalls, and that of this host sees no raw frames.
+  // The keep-alive of an idle session refreshes firewalls on the path. The firewall of this host sees only
+  // frames that leave through the UDP socket.
   if (!flow.liveness().expecting()) path = link::without_mac(path);
   link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
 }
 
-/// Finds out whether the silence of peers is an outage. Asks members that owe nothing for a sign of life,
-/// because otherwise nobody would hear that they can be reached.
+/// Finds out whether the silence of peers is an outage. Asks some members that owe nothing for a sign of
+/// life, because such members send nothing on their own.
 void TxScheduler::review(Time now) {
   using News = OutageWatch::News;
   std::size_t asked = 0;
@@ -115,7 +116,7 @@ void TxScheduler::review(Time now) {
     const reliability::Liveness& liveness = std::as_const(*peer->flow).liveness();
     if (peer->common.failed || peer->flow->status() != Status::ok) continue;
     suspicious |= watch_.suspicious(now, liveness);
-    // A peer on this node is heard even if the network is away.
+    // A peer on this node is heard even if the network is down.
     if (!liveness.met() || on_this_node(parts_, peer->name()) || !peers_.is_member(peer->channel)) continue;
     watch_.note(now, peer->name(), liveness);
     if (asked == OutageWatch::kWitnesses || !watch_.wants_witness(now, liveness)) continue;

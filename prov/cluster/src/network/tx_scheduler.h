@@ -50,8 +50,8 @@ class TxScheduler {
     list(peer);
   }
   /// Records that the frame lane of the peer was used, so that a later turn has to settle what the lane has
-  /// left (reliability/frame_lane.h). That turn also sets the timers, which may be late until then. It comes
-  /// with the first look that finds nothing, but at the latest after kUsesMax uses.
+  /// left (reliability/frame_lane.h). That turn also sets the timers, which may be late until then. It
+  /// follows the first poll that finds nothing, but at the latest after kUsesMax uses.
   void note_use(RemotePeer& peer) {
     urgent_ |= ++uses_ == kUsesMax;
     list(peer);
@@ -116,7 +116,7 @@ class TxScheduler {
   protocol::Messenger& messenger_;
   std::vector<RemotePeer*> flows_;  ///< the peers that have a flow
   std::vector<RemotePeer*> tx_pending_;
-  bool urgent_ = false;   ///< a flow has more to do than to settle, or all must settle now
+  bool urgent_ = false;   ///< mark() was called, or frame lanes were used kUsesMax times
   std::size_t uses_ = 0;  ///< calls of note_use() since the last transmit()
   std::size_t others_probed_ = 0;
   TimerHeap timers_;
@@ -124,7 +124,7 @@ class TxScheduler {
   reliability::TurnDelay turns_;
   const Outage& outage_;
   OutageWatch watch_;
-  Timer review_;                              ///< of the next review of `watch_`; it has no owner
+  Timer review_;                              ///< time of the next review of `watch_`; it has no owner
   std::vector<carrier::Token> acked_tokens_;  ///< the tokens just taken from a flow
 };
 

@@ -173,8 +173,8 @@ bool InterfaceWatch::look() {
 }
 
 /// If the address has moved, schedules announcements and returns a line for the log. The caller holds the
-/// lock. While no interface has the address, `use` keeps the interface that had it last, because another
-/// interface may get the address soon, and the users look whether there is another address.
+/// lock. If no interface has the address, wakes the users, which look for another address. `use.at` then
+/// keeps the last interface, because the address may soon move to another one.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
   if (found == nullptr) {

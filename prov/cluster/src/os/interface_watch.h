@@ -109,13 +109,14 @@ class WatchedInterface {
   /// Returns the current state of the interface, or nullopt while no interface has the address. After the
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
-  /// Returns the address with which the link should go on: the first one of the link, if an interface has it,
-  /// else the present one, else another one of the interface that had it. Returns nothing if the present
-  /// address is right, or if there is no other.
+  /// Returns the address that should replace the present one of the link. That is the link's first address if
+  /// an interface has it again. If no interface has the present address, it is another address of the
+  /// interface that had it. Returns nothing if the present address stays, or if there is no other.
   std::optional<SocketAddress> replacement() const;
   /// Called after the link has got another address.
   void move_to(const SocketAddress& address);
-  /// Returns a descriptor that is readable until renew() if the link may need another address, or -1.
+  /// Returns the descriptor that becomes readable when the link may need another address, and stays readable
+  /// until renew(). Returns -1 if there is none.
   int descriptor() const { return lost_ != nullptr ? lost_->descriptor() : -1; }
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
   /// Returns false if the interface has no carrier, or is down, as renew() has found it.

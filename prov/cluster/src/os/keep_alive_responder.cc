@@ -50,8 +50,8 @@ bool has_errors(int socket) {
   return poll(&errors, 1, 0) > 0;
 }
 
-/// Answers waiting keep-alives. ICMP errors keep the socket readable until they are taken from the error
-/// queue. While the application computes, the engine possibly does not run, so this function takes them.
+/// Answers waiting keep-alives. ICMP errors keep the socket readable until a thread takes them from the error
+/// queue. This function takes them, because the engine may not run while the application computes.
 NextWake answer_some(UdpPort& port, const KeepAliveAnswerer& answerer, Answered& answered) {
   const auto [socket, address] = port.keep_alives();
   const Time now = SystemClock().now();

@@ -164,9 +164,9 @@ inline constexpr std::size_t kAlternativesMax = 1024;
 LocalSocket listen_as_own(std::string_view name, std::string& reason);
 /// Connects to the listener that runs as the user of this process, at the name or at an alternative. On
 /// failure, returns an empty socket and writes the cause to `reason`. `expected`: true if a process on this
-/// node should listen at the name. If `expected` is true and no process listens there, this function looks
-/// for alternatives, because another user may have taken the name without listening. Sets `full` to true if
-/// the queue of an expected listener may be full. Any user can fill such a queue.
+/// node should listen at the name. In this case, if no process listens there, this function looks for
+/// alternatives, because another user may have taken the name without listening. Sets `full` to true if the
+/// queue of an expected listener may be full. Any user can fill such a queue.
 LocalSocket connect_to_own(std::string_view name, bool expected, std::string& reason, bool* full = nullptr);
 
 }  // namespace cluster::os

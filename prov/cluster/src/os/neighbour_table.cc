@@ -27,7 +27,8 @@ std::uint64_t neighbour_overflows(SocketAddress::Family family) {
   return overflows;
 }
 
-/// The count has risen if the table was full at this refusal, because the kernel counts each one.
+/// The kernel counts each refusal for which a full table is the cause. So the count has risen if the table
+/// was full now.
 bool NeighbourTable::is_full(Time now) {
   if (seen_ && now - asked_ < kAskAgain) return full_;
   asked_ = now;

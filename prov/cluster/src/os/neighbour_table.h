@@ -12,12 +12,12 @@
 
 namespace cluster::os {
 
-/// Returns how often the table of this family was full since the node started, or 0 if the kernel does not
-/// say.
+/// Returns how often the table of this family has been full since the node started. Returns 0 if the kernel
+/// does not report it.
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
-/// Tells a full table from a full queue. To ask the kernel costs more than to send a frame, so an answer
-/// counts for kAskAgain. The first time the table is found full, the log of the process says so.
+/// Distinguishes a full table from a full queue. A question to the kernel costs more than sending a frame, so
+/// an answer stays valid for kAskAgain. The first full table writes a warning to the log.
 class NeighbourTable {
  public:
   static constexpr Duration kAskAgain = 5ms;

@@ -114,7 +114,7 @@ class LastHeaders {
   using Pair [[gnu::vector_size(16)]] = std::uint64_t;
   using Words = std::array<Pair, 4>;  ///< not longer than any frame of the protocol with its headers
 
-  Words bytes_{};  ///< of the headers, without those that differ
+  Words bytes_{};  ///< the bytes of the headers that do not differ
   Words mask_{};
   std::size_t headers_ = 0;          ///< size of all headers; 0 if none are remembered
   std::size_t length_at_ = 0;        ///< offset of the length field of IP

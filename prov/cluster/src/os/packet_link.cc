@@ -45,7 +45,8 @@ class PacketLink final : public link::Link {
         neighbours_(port_->name().family(), environment.log, overflows),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
-  /// To close a packet socket, the kernel waits for grace periods, tens of milliseconds. The waits overlap.
+  /// The kernel needs tens of milliseconds to close a packet socket, because it waits for RCU grace periods.
+  /// The threads make these waits overlap.
   ~PacketLink() override {
     const HelperThread ethertype([this] { ethertype_ring_.reset(); });
     const HelperThread sender([this] { sender_.reset(); });
@@ -103,10 +104,10 @@ class PacketLink final : public link::Link {
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
   bool rings_follow_ = true;  ///< the rings receive the frames to the address of the port
-  int without_ring_ = 0;      ///< the interface whose frames arrive through the socket; 0 if it has the rings
+  int without_ring_ = 0;      ///< the interface whose frames the socket receives; 0 if the rings receive them
   Counters& counters_;
   Log& log_;
-  /// Null as long as every frame could leave as a raw frame: its buffers have 20 KB.
+  /// Null until a frame first leaves through the socket, because its buffers take 20 KB.
   std::unique_ptr<UdpSender> socket_sender_;
   NeighbourTable neighbours_;
   AsideReceiver aside_;
@@ -139,7 +140,7 @@ std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
   return sent;
 }
 
-/// Takes no frame if there is no memory for the sender, as if the link were full.
+/// If there is no memory for the sender, takes no frame, as if the link were full.
 std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> frames) {
   if (socket_sender_ == nullptr &&
       !enough_memory_for([&] { socket_sender_ = std::make_unique<UdpSender>(port_, counters_); })) {
@@ -151,11 +152,11 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
   return sent + send_without_table(frames.subspan(sent));
 }
 
-/// Called if the kernel refuses the frames because its neighbour table is full. A frame goes to the hardware
-/// address address that the peer had last, unless the timeouts are so many that its card may be another one:
-/// with many hosts, a timeout rather has the reason that a processor is busy. The first frames to a peer go
-/// to all hosts of the network: only the peer takes them, and its answer tells this link its hardware
-/// address.
+/// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
+/// known hardware address of the peer. The first frames to a peer go to all hosts of the network. Only the
+/// peer accepts them, and its answer shows its hardware address. After some numbers of timeouts, a frame also
+/// goes to all hosts, because the peer may have another card. A few timeouts are no reason: with many hosts,
+/// the cause is more often a busy processor.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {
@@ -291,7 +292,8 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Opens the rings of a link: in the group, or outside if the group does not work and that is wanted.
+/// Opens the rings of a link in the group. If the group does not work and the settings allow it, opens them
+/// outside.
 class PacketRings {
  public:
   PacketRings(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,

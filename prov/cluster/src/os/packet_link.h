@@ -14,16 +14,16 @@
 // kPollsPerSocketPoll calls of receive_burst(). After the socket has received a frame, the link polls it in
 // each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
 // not know the hardware address of the destination. In this case the kernel finds the route and the address.
-// The link learns the hardware address from the answer. If the kernel refuses to send, because its neighbour
-// table is full, the link sends the frame to the last known hardware address, or else to all hosts of the
-// network. If instead the queue of the interface is full, the frame waits. The ring accepts no such frame, so
-// the UDP socket of the destination receives it.
+// The link learns the hardware address from the answer. The kernel refuses to send if its neighbour table is
+// full. In this case the link sends the frame to the last known hardware address, or else to all hosts of the
+// network. (The ring of the destination accepts no frame to all hosts, so its UDP socket receives it.) If
+// instead the queue of the interface is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress
 // filters can drop it. A peer sends on the EtherType path only after all its frames on the IP path are
-// acknowledged (multipath/path_manager.h). Therefore the frames in the ring of the EtherType path are older
-// than the same peer's frames in the IP ring, and the link polls this ring first.
+// acknowledged (multipath/path_manager.h). Therefore a peer's frames in the ring of the EtherType path are
+// older than its frames in the IP ring. So the link polls the former ring first.
 #pragma once
 
 #include <cstddef>

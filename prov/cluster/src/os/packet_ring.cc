@@ -74,13 +74,14 @@ RingKind kind_of(const RingShape& shape, const SocketAddress& ours) {
   return ours.family() == SocketAddress::Family::v6 ? RingKind::v6 : RingKind::v4;
 }
 
-/// Returns the layout of the rings of this shape, if the kernel can make them as it says it can.
+/// Returns the layout of the rings of this shape. Assumes that the kernel can do what its version supports.
 RingLayout layout_of(const RingShape& shape) {
   return {static_cast<std::uint32_t>(shape.slot_bytes), shape.joined && rings_know_segments()};
 }
 
-/// Gives an unbound socket a ring, and binds it to the interface. An unbound socket of protocol 0 receives
-/// nothing, so no frame enters the ring without passing the filter, which the socket has already.
+/// Gives an unbound socket a ring, and binds it to the interface. The socket already has its filter. Until it
+/// is bound, a socket of protocol 0 receives nothing. Therefore no frame enters the ring without passing the
+/// filter.
 int set_up(int socket, int index, const RingShape& shape, std::size_t blocks, bool offload_headers) {
   if (offload_headers && !ask_for_offload_headers(socket)) return errno;
   const int version = TPACKET_V2;
@@ -96,7 +97,7 @@ int set_up(int socket, int index, const RingShape& shape, std::size_t blocks, bo
   return bind_to(socket, index, shape.ether_type);
 }
 
-/// Returns a place in the group, or a place of its own if there is no group.
+/// Returns a place in the group. If there is no group, returns a socket outside of any group.
 std::unique_ptr<RingSeat> take_seat(const std::shared_ptr<RingGroup>& group, const SocketAddress& ours,
                                     const RingShape& shape, std::size_t members_max, RingFailure& failure) {
   const RingKind kind = kind_of(shape, ours);
@@ -172,13 +173,13 @@ PacketRing::PacketRing(std::unique_ptr<RingSeat> seat, int index, const SocketAd
 
 PacketRing::~PacketRing() { munmap(memory_.data(), memory_.size()); }
 
-/// Gives all slots to the kernel, with frames for the previous owner of the ring.
+/// Gives all slots back to the kernel. This drops the frames that arrived for the previous owner of the ring.
 void PacketRing::empty() {
   for (std::byte* const slot : slots_) status_of(slot).store(TP_STATUS_KERNEL, std::memory_order_release);
 }
 
-/// Finds the first filled slot, which is the one behind a slot of the kernel. If all slots are filled, their
-/// order is unknown, so drops them.
+/// Finds the first filled slot: the slot before it belongs to the kernel. If all slots are filled, their
+/// order is unknown, so drops all frames.
 bool PacketRing::find_first() {
   const auto filled = [&](std::size_t i) {
     return (status_of(slots_[i]).load(std::memory_order_acquire) & TP_STATUS_USER) != 0;
@@ -246,7 +247,7 @@ inline bool PacketRing::read_slot(std::byte* slot, std::uint32_t status,
   return true;
 }
 
-/// Reads the headers of a frame that are not like those of the last one.
+/// Reads the headers of a frame that differ from those of the last frame.
 bool PacketRing::read_source(Bytes bytes, const std::vector<SocketAddress>& own, link::InFrame& frame) {
   frame.from = {};
   if (!read_headers(bytes, index_, frame)) {

@@ -7,9 +7,10 @@
 // whole. A slot for the provider's EtherType holds one frame. If no slot is free, the kernel drops the frame
 // and counts it.
 //
-// A ring usually belongs to a group (os/ring_group.h), so that frames for other rings cost it nothing. A ring
-// of a group may be inherited from a member that has left. The new owner empties it, but does not know which
-// slot the kernel fills next. It finds the slot when the first frame arrives.
+// A ring usually belongs to a group (os/ring_group.h). Without a group, each frame for another ring would
+// also run the filter of this ring. A ring of a group may be inherited from a member that has left. The new
+// owner empties it, but does not know which slot the kernel fills next. It finds the slot when the first
+// frame arrives.
 #pragma once
 
 #include <atomic>
@@ -64,8 +65,8 @@ class PacketRing {
   PacketRing& operator=(const PacketRing&) = delete;
 
   /// Does what Link::receive_burst() does. First gives the slots of the frames from the previous call back to
-  /// the kernel. Frames whose source is one of this node's addresses, `own`, are forged and refused, because
-  /// what this node sends to itself does not travel over the wire.
+  /// the kernel. `own`: the addresses of this node. Refuses frames from these addresses. They are forged,
+  /// because what this node sends to itself does not travel over the wire.
   std::size_t receive(std::span<link::InFrame> frames, const std::vector<SocketAddress>& own);
   /// Returns true if receive() has nothing to do.
   bool idle() const { return held_ == 0 && !waiting() && next_known_; }

@@ -135,7 +135,7 @@ bool PathErrorQueue::take_from(int socket, Time now) {
   link::PathError error;
   if (!take_report(socket, error)) return false;
   if (!gate_.admit(now)) wish_for_errors(false);
-  // An error that finds no memory is lost, like those that the kernel drops.
+  // If there is no memory for the error, it is lost, as are the errors that the kernel drops.
   if (error.status != Status::ok) enough_memory_for([&] { keep(error); });
   return true;
 }

@@ -13,7 +13,7 @@
 // process. We check the guard page last: if the process still has the page at the end, it was the right
 // process during all earlier steps.
 //
-// The pages: if the file has no page at an address yet, and the system has no memory for one, an access there
+// The pages: the file may have no page at an address yet. If the system then has no memory for one, an access
 // kills this process with SIGBUS. Therefore we populate each part before its first use, by a call that
 // reports an error instead (Linux 5.14). A populated page remains until a process truncates the file.
 // Applications must not truncate registered memory.

@@ -30,8 +30,8 @@ std::uint32_t big_endian(ConstBytes bytes) {
   return value;
 }
 
-/// Appends a test of the frame whose header begins at `at`. If the thinning lets the frame pass, the program
-/// continues behind the next instruction, otherwise with it.
+/// Appends a test of the frame whose header begins at `at`. If the thinning lets the frame pass, the test
+/// skips the next instruction.
 void append_passing(FilterProgram& program, const link::Thinning& thinning, std::uint32_t at) {
   const std::uint32_t session = at + offsetof(wire::FrameHeader, session);
   const auto end = std::find(thinning.sessions.begin(), thinning.sessions.end(), 0);
@@ -49,8 +49,8 @@ void append_passing(FilterProgram& program, const link::Thinning& thinning, std:
   }
 }
 
-/// Appends a test of the frame whose header begins at `at`. If a session or a path may begin with the frame,
-/// the program continues with the next instruction, otherwise behind it.
+/// Appends a test of the frame whose header begins at `at`. If neither a session nor a path can begin with
+/// the frame, the test skips the next instruction.
 void append_beginning(FilterProgram& program, std::uint32_t at) {
   constexpr std::uint32_t kKindAndFlags = offsetof(wire::FrameHeader, kind);
   static_assert(offsetof(wire::FrameHeader, flags) == kKindAndFlags + 1);
@@ -82,13 +82,14 @@ class Conditions {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
     return *this;
   }
-  /// The frame whose header begins at `at` must not be one with which a session or a path begins.
+  /// Adds the condition that neither a session nor a path can begin with the frame whose header begins at
+  /// `at`.
   Conditions& must_not_begin(std::uint32_t at) {
     append_beginning(program_, at);
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
     return *this;
   }
-  /// The thinning must let the frame pass whose header begins at `at`.
+  /// Adds the condition that the thinning lets the frame pass whose header begins at `at`.
   Conditions& must_pass(const link::Thinning& thinning, std::uint32_t at) {
     append_passing(program_, thinning, at);
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));

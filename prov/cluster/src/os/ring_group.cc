@@ -32,12 +32,13 @@ namespace {
 /// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
 constexpr Duration kPatience = 20s;
 constexpr Duration kLookAgain = 1ms;
-/// A process that waits for its turn looks at the table without the lock, and with the lock once in so many
-/// looks.
+/// A process that waits for its turn looks at the table without the lock. Once in this number of looks, it
+/// takes the lock.
 constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
-/// The rings of a group take at most this part of the node's memory, and each ring one block beyond that.
+/// The rings of a group take at most 1/kMemoryShare of the node's memory. Beyond this limit, each new ring
+/// gets one block.
 constexpr std::size_t kMemoryShare = 32;
 constexpr std::size_t kGroupBytesMin = 64 * 1024 * 1024;
 
@@ -94,7 +95,7 @@ int fanout_join(int socket, std::uint32_t id, bool fresh) {
   return setsockopt(socket, SOL_PACKET, PACKET_FANOUT, &word, sizeof word) == 0 ? 0 : errno;
 }
 
-/// Reads the id of the group that `socket` is in. Returns 0 or the error.
+/// Reads the id of the group that `socket` is in. Returns 0 or an errno.
 int read_fanout_id(int socket, std::uint32_t& id) {
   std::uint32_t word = 0;
   socklen_t size = sizeof word;
@@ -103,8 +104,8 @@ int read_fanout_id(int socket, std::uint32_t& id) {
   return 0;
 }
 
-/// Holds the lock of a table, which processes hold for some 100 us. Converts to false if the kernel has no
-/// lock.
+/// Holds the lock of a table. Processes hold it for some 100 us. Converts to false if the kernel did not
+/// grant the lock.
 class TableLock {
  public:
   /// `mutex`: excludes the other threads of this process.
@@ -147,8 +148,8 @@ std::vector<KnownGroup>& known_groups() {
 
 }  // namespace
 
-/// The kernel, for the steps of one seat. Sockets that leave the keeper are closed by the destructor, after
-/// the lock is released, because the kernel takes milliseconds for each.
+/// The kernel, for the steps of one seat. The destructor closes the sockets that were withdrawn from the
+/// keeper. It does so after the lock is released, because the kernel takes milliseconds for each.
 class SeatKernel final : public RingKernel {
  public:
   SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
@@ -217,7 +218,7 @@ RingGroup::RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, Share
 std::unique_ptr<RingGroup> RingGroup::open(int index, std::string& reason) {
   std::unique_ptr<RingGroup> group;
   const std::string name = group_name(index);
-  // An attempt fails if another process founds the group right now, or if its last process ends.
+  // An attempt fails if another process is just founding the group, or if the last process of the group ends.
   await([&] {
     bool unanswered = false;
     if (LocalSocket member = connect_to_own(name, false, reason)) {
@@ -282,7 +283,7 @@ bool RingGroup::start(std::string& reason) {
     reason = "too many processes of this user have rings";
     return false;
   }
-  steps.free_dead();  // a process with this number may have died after the first call
+  steps.free_dead();  // the previous process with this number may have died after the first call
   int error = 0;
   client_ = start_progress_client(
       [this] {
@@ -310,7 +311,7 @@ void RingGroup::answer_joiners() const {
   }
 }
 
-/// The kernel does not report a lock of this process as held.
+/// F_GETLK does not report a lock of the calling process, so this process is checked first.
 bool RingGroup::lives(std::uint32_t process) const {
   if (process == self_) return true;
   struct flock lock {};
@@ -341,7 +342,7 @@ std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& grou
   return seat;
 }
 
-/// Without memory for the leave, the place is free when this process ends.
+/// If there is no memory for leave(), the place becomes free only when this process ends.
 RingSeat::~RingSeat() {
   if (group != nullptr) enough_memory_for([this] { group->leave(*this); });
 }
@@ -384,8 +385,8 @@ bool RingGroup::enter_fanout(RingSeat& seat, std::string& reason) {
   return RingSteps(table(), self_, kernel).enter(seat.kind, seat.serial, reason);
 }
 
-/// Returns when the kernel has a program that includes this process's latest change. Another process may have
-/// installed it.
+/// Waits until the kernel has a program that includes this process's latest change. This process or another
+/// one installs the program.
 bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reason) {
   std::uint64_t wanted = 0;
   if (const TableLock locked(file_, table_mutex_); locked) wanted = list.changes;
@@ -427,7 +428,7 @@ void RingGroup::leave(RingSeat& seat) {
   attach_filter(seat.socket.number(), SO_ATTACH_FILTER, none);
   SeatKernel kernel(*this, seat.socket);
   const TableLock locked(file_, table_mutex_);
-  if (!locked) return;  // the place is free when this process ends
+  if (!locked) return;  // the place becomes free when this process ends
   RingSteps(table(), self_, kernel).leave(seat.kind, seat.serial);
 }
 
@@ -438,7 +439,7 @@ std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) {
   std::size_t count = 0;
   const int error = ask(netlink_socket(NETLINK_SOCK_DIAG), request, [&](ConstBytes message) {
     each_attribute_behind<packet_diag_msg>(message, [&](unsigned type, ConstBytes value) {
-      std::uint32_t word = 0;  // the id, and the type of the group
+      std::uint32_t word = 0;  // the id, and the type of the fanout group
       if (type != PACKET_DIAG_FANOUT) return;
       read_number(value, word);
       count += (word & 0xffff) == id;

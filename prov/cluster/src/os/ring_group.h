@@ -1,7 +1,7 @@
 // The receive rings of all endpoints of one user on one interface form a group. Without a group, the kernel
-// would run the filter of every ring on every frame that arrives on the interface, which costs about 90 ns
-// for each ring. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter
-// runs. So a frame costs the same with 1 ring and with 256.
+// would run the filter of every ring on every frame that arrives on the interface. Each filter takes about 90
+// ns. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter runs. So a
+// frame costs the same with 1 ring and with 256.
 //
 // There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of
 // the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the
@@ -9,12 +9,12 @@
 // process of the group answers with the descriptors of all three. If nobody listens, the process founds the
 // group. When the last process ends, however it ends, the kernel frees everything.
 //
-// A process holds a lock on one byte of the table as long as it lives, and so the others know who is dead.
-// The kernel numbers the rings. No ring gets another number while it is in the group, so no frame reaches a
-// wrong ring when members join, leave or die. Even so, each ring has its own filter, and a wrong number could
-// only lose frames.
+// Each process holds a lock on one byte of the table as long as it lives. By these locks, the others know
+// which processes are dead. The kernel numbers the rings. The number of a ring does not change while it is in
+// the group. So frames reach the right ring even when members join, leave or die. In addition each ring has
+// its own filter, so a wrong number could only lose frames.
 //
-// The steps of a member are in os/ring_steps.h. Whoever joins installs a new program. The kernel takes
+// The steps of a member are in os/ring_steps.h. A process that joins installs a new program. The kernel takes
 // milliseconds to replace a program, so processes that join at the same time share one installation.
 #pragma once
 
@@ -51,7 +51,7 @@ struct RingSeat {
   std::uint64_t serial = 0;
   Descriptor socket;
   std::size_t blocks = 0;  ///< the size of the ring in blocks of 1 MiB
-  /// Another member has left this socket with its ring, in which slots may be filled.
+  /// A member that has left used this socket and its ring before. Slots may hold frames for that member.
   bool inherited = false;
 };
 
@@ -65,8 +65,8 @@ class RingGroup {
   RingGroup& operator=(const RingGroup&) = delete;
 
   /// Takes a place for the frames to `address`. `members_max`: the limit on the number of places of this
-  /// kind. `blocks`: the wanted size of the ring. The ring has only one block if the rings of the group have
-  /// too much memory already. On failure, returns null and writes the cause to `reason`.
+  /// kind. `blocks`: the wanted size of the ring. If the rings of the group would then take too much memory,
+  /// the ring has only one block. On failure, returns null and writes the cause to `reason`.
   static std::unique_ptr<RingSeat> take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                         const SocketAddress& address, const RingLayout& layout,
                                         std::size_t blocks, std::size_t members_max, std::string& reason);

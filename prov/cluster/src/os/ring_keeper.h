@@ -4,8 +4,7 @@
 // dies, the kernel closes its descriptors, but not the copies in the queue. If all processes of the group
 // die, the kernel discards the queue and with it the last copies.
 //
-// The caller holds the lock of the group, because the position for reading belongs to the socket, and so to
-// all processes.
+// The caller holds the lock of the group, because all processes share the socket's position for reading.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +30,8 @@ class RingKeeper {
   int keep(std::uint64_t serial, const Descriptor& ring) const;
   /// Returns another copy of the descriptor, or an empty one if there is none.
   Descriptor copy_of(std::uint64_t serial) const;
-  /// Takes the descriptors of these serials out of the queue, and returns them. The process can die at any
-  /// time, without loss of another descriptor.
+  /// Takes the descriptors of these serials out of the queue, and returns them. If the process dies during
+  /// the call, no other descriptor is lost.
   std::vector<Descriptor> withdraw(std::span<const std::uint64_t> serials) const;
 
  private:

@@ -20,7 +20,7 @@ void RingSteps::free_dead() {
   }
 }
 
-/// A process that dies in here leaves the places in the table, so the next one removes them.
+/// If a process dies during this function, the places stay in the table, and the next process removes them.
 void RingSteps::remove(RingList& list, const std::vector<std::uint64_t>& serials) {
   kernel_.withdraw(serials);
   for (const std::uint64_t serial : serials) list.erase(serial);

@@ -1,6 +1,6 @@
 // The steps by which a process takes a place in a ring group, enters the kernel's fanout group, and leaves. A
-// process makes each step under the lock of the group. It may die in the midst of any step: the others find
-// out by the locks, and their next step repairs the table.
+// process makes each step under the lock of the group. It may die in the middle of a step. The others notice
+// its death by the locks, and their next step repairs the table.
 //
 // The steps make no system call. What they need from the kernel is an interface, so the simulator runs the
 // same steps on a model of the kernel (sim/ring_kernel.h).
@@ -19,7 +19,7 @@
 
 namespace cluster::os {
 
-/// What the kernel does with the sockets of rings. Each is named by the serial of its place. All functions
+/// What the kernel does with the sockets of rings. The serial of its place names each socket. All functions
 /// that return an int return 0 or an errno.
 class RingKernel {
  public:
@@ -31,25 +31,25 @@ class RingKernel {
   virtual int open(std::uint64_t serial) = 0;
   /// Takes over the socket of a free place. Returns false if it is lost.
   virtual bool inherit(std::uint64_t serial) = 0;
-  /// Puts the socket of this process's place into a fanout group: into a new one whose number it writes to
-  /// `id` if `fresh`, otherwise into the group `id`.
+  /// Puts the socket of this process's place into a fanout group. If `fresh` is true, makes a new group and
+  /// writes its number to `id`. Otherwise uses the group `id`.
   virtual int enter_fanout(bool fresh, std::uint32_t& id) = 0;
   /// Returns the number of sockets in the group, or nullopt if the kernel does not tell.
   virtual std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) = 0;
   /// Makes the socket of this process's place outlive the process.
   virtual int keep(std::uint64_t serial) = 0;
-  /// Ends that for these places. A socket leaves the fanout group when nobody has it open any more.
+  /// Reverses keep() for these places. A socket leaves the fanout group when no process has it open any more.
   virtual void withdraw(std::span<const std::uint64_t> serials) = 0;
 };
 
 struct RingLimits {
   std::size_t members_max = kRingsMax;
-  std::size_t blocks_max = 0;  ///< of all rings; a ring beyond has one block
+  std::size_t blocks_max = 0;  ///< limit for all rings together; a ring beyond it has one block
 };
 
 struct RingProgram {
   FilterProgram program;
-  std::uint64_t version = 0;  ///< the value of `changes` that it is made from
+  std::uint64_t version = 0;  ///< the value of `changes` when it was made
 };
 
 class RingSteps {
@@ -69,12 +69,12 @@ class RingSteps {
   /// Takes a place. On failure, returns nullopt and writes the cause to `reason`.
   std::optional<Taken> take(RingKind kind, const SocketAddress& address, const RingLayout& layout,
                             std::size_t blocks, const RingLimits& limits, std::string& reason);
-  /// Returns false without a reason if the socket cannot enter yet. It waits for the owners of earlier
-  /// places, who make their rings, and for the kernel, until it has removed the sockets of erased places.
+  /// Returns false without a reason if the socket cannot enter yet. It must wait until the owners of earlier
+  /// places have made their rings, and until the kernel has removed the sockets of erased places.
   bool enter(RingKind kind, std::uint64_t serial, std::string& reason);
   /// Returns the program to install next.
   RingProgram program(RingKind kind) const;
-  /// The frames of this place are those to another address from the next program on.
+  /// From the next program on, this place receives the frames to `address`.
   void readdress(RingKind kind, std::uint64_t serial, const SocketAddress& address);
   void leave(RingKind kind, std::uint64_t serial);
 

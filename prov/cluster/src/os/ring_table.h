@@ -2,9 +2,10 @@
 // one list of members for each EtherType, because the kernel does not let sockets of different EtherTypes
 // into one fanout group.
 //
-// The kernel numbers the sockets of a fanout group in the order in which they enter. When one leaves, the
-// last one takes its number. After the interface was down, it numbers them in the order of their creation.
-// Three rules make all these orders one, so that the number of a socket is its place in the list, always:
+// The kernel numbers the sockets of a fanout group in the order in which they enter. When a socket leaves,
+// the last one takes its number. After the interface was down, the kernel numbers them in the order of their
+// creation. Three rules keep all these orders equal. Therefore the number of a socket is always its place in
+// the list:
 //
 // - A place is reserved at the moment in which its socket is created. Places enter in the order of the list.
 // - A socket stays in the fanout group after its owner has left or died (os/ring_keeper.h). The place is free
@@ -42,18 +43,18 @@ struct RingPlace {
     reserved,  ///< the owner makes the ring
     entering,  ///< the socket may be in the fanout group
     entered,   ///< the socket is in the fanout group, and the keeper has a copy of its descriptor
-    leaving,   ///< the keeper gives its copy away
+    leaving,   ///< the place is being removed: the keeper drops its copy
   };
 
-  std::uint64_t serial = 0;  ///< names the socket in the keeper
-  SocketAddress address;     ///< the address of the owner
+  std::uint64_t serial = 0;  ///< by which the keeper finds the socket
+  SocketAddress address;     ///< the ring receives the frames to this address
   State state = State::reserved;
   std::uint32_t owner = 0;  ///< the owner's number among the processes, from 1; 0 if the place is free
   RingLayout layout;
   std::uint32_t blocks = 0;  ///< blocks of 1 MiB each
 };
 
-/// The members with frames of one EtherType. All bytes zero is an empty list.
+/// The members with frames of one EtherType. A list whose bytes are all zero is empty.
 class RingList {
  public:
   /// Returns true if a process with this number lives.
@@ -73,18 +74,18 @@ class RingList {
   /// Returns true if this reserved place is the next to enter.
   bool is_next(std::uint64_t serial) const;
   void erase(std::uint64_t serial);
-  /// Frees the places of dead owners. Returns the serials of free places that have not entered or that leave.
-  /// The caller erases them once the keeper has no copy of their sockets. If it dies before, the next call
-  /// returns them again.
+  /// Frees the places of dead owners. Returns the serials of free places whose state is not `entered`. The
+  /// caller erases them once the keeper has no copy of their sockets. If the caller dies before that, the
+  /// next call returns them again.
   std::vector<std::uint64_t> free_dead(const Alive& alive);
-  /// Makes the free places at the end of the list leave. Returns their serials, as free_dead() does.
+  /// Sets the free places at the end of the list to `leaving`. Returns their serials, as free_dead() does.
   std::vector<std::uint64_t> trim();
   /// Returns the address of each owned ring in the fanout group, with its number there.
   std::vector<RingTarget> targets() const;
 
   std::uint32_t fanout_id = 0;  ///< the kernel's number of the fanout group, while it has sockets
   std::uint64_t changes = 0;    ///< number of changes of targets()
-  std::uint64_t installed = 0;  ///< the value of `changes` that the program in the kernel is made from
+  std::uint64_t installed = 0;  ///< the value of `changes` when the program in the kernel was made
 
  private:
   std::size_t index_of(std::uint64_t serial) const;
@@ -108,7 +109,7 @@ struct RingTable {
 
   RingList& list(RingKind kind) { return lists[static_cast<std::size_t>(kind)]; }
   std::size_t blocks() const;
-  /// For reports. Without the lock of the group, the numbers may be those of the middle of a change.
+  /// For reports. A caller without the lock of the group may see a change half done.
   RingUsage usage() const;
 };
 

@@ -14,8 +14,8 @@ constexpr std::size_t kSuperBytesMax = 65000;
 /// limit applies if the device has never accepted a super-datagram, the second if it has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
-/// This is much longer than a full queue needs until it has space for one frame, and much shorter than the
-/// time after which a silent peer is declared dead.
+/// A full queue has space for one frame much sooner than after this time. A silent peer is declared dead much
+/// later.
 constexpr Duration kRefusedMax = 10ms;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Two descriptor numbers that the process holds in reserve, for a moment in which it has no other. All
-// endpoints share them, because each needs them only for the time of one call.
+// Two descriptor numbers that the process holds in reserve, for a moment in which no other number is free.
+// All endpoints share them, because each needs them only for the time of one call.
 #pragma once
 
 #include <array>
@@ -15,7 +15,8 @@ class SpareDescriptors {
   /// Returns the reserve of this process. It is closed when its last user drops it.
   static std::shared_ptr<SpareDescriptors> of_process();
 
-  /// Frees the numbers while `use` runs. Returns false without a call if there is none to free.
+  /// Frees the numbers while `use` runs. If there is no number to free, returns false and does not call
+  /// `use`.
   template <typename Use>
   bool lend(const Use& use) {
     const std::lock_guard guard(mutex_);
@@ -31,7 +32,7 @@ class SpareDescriptors {
   SpareDescriptors() { reserve(); }
   void reserve();
 
-  std::mutex mutex_;  ///< keeps other endpoints of this process from the freed numbers
+  std::mutex mutex_;  ///< keeps other endpoints of this process from taking the freed numbers
   std::array<Descriptor, 2> spares_;
 };
 

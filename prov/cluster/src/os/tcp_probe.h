@@ -45,7 +45,7 @@ class TcpProbe final : public link::ProcessProbe {
 
   SocketAddress name_;
   std::shared_ptr<ProbePort> port_;  ///< the listeners; null if the probe cannot listen
-  std::uint64_t secret_;             ///< for steering_by_host()
+  std::uint64_t secret_;             ///< the secret of steering_by_host()
   struct Asked {
     Descriptor connection;
     bool watched = false;  ///< the kernel sends TCP keep-alives on the connection

@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // at most this many errors of earlier frames precede data in recvmmsg()
 constexpr std::size_t kAsideBuffers = 16;
-/// The flood watch of the engine also wakes a sleeping thread once per kAsideInterval, but reads the clock on
-/// its own. It may therefore wake the thread slightly too early for the next read of the frames that wait
-/// aside. Without this tolerance, the read would wait for the next interval, and only half of the allowed
-/// frames would be read.
+/// The flood watch of the engine also wakes a sleeping thread once per kAsideInterval, but reads the clock at
+/// a different moment. It may therefore wake the thread slightly too early for the next read of the frames
+/// that wait aside. Without this tolerance, the read would wait for the next interval, and the receiver would
+/// read only half of the allowed frames.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace
@@ -141,7 +141,7 @@ std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
       frames, SIZE_MAX, port_->socket(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, slots_[i]); });
   if (batch_.take_reported()) port_->drain_path_errors();
-  batch_.take_prohibited();  // only first contact needs it, and its frames leave one by one
+  batch_.take_prohibited();  // only first contact needs the report, and its frames leave by send_one()
   return sent;
 }
 

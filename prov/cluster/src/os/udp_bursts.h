@@ -127,7 +127,7 @@ class UdpSender {
   Counters& counters_;
   SendBatch batch_;
   std::array<Slot, link::kBurstMax> slots_;
-  sockaddr_storage lone_address_{};  ///< of `lone_to_`, to which the last single frame was sent
+  sockaddr_storage lone_address_{};  ///< `lone_to_` as a sockaddr; the last single frame went there
   SocketAddress lone_to_{};
   socklen_t lone_size_ = 0;
 };

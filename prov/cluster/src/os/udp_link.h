@@ -27,7 +27,7 @@ std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort
 /// Gives the port another address of this host if the host has lost the present one. Returns true if the port
 /// has another address now.
 bool readdress(UdpPort& port, WatchedInterface& interface, Log& log);
-/// Returns the descriptors and that of the interface, if it has one.
+/// Adds the descriptor of the interface to `descriptors`, if there is one, and returns them.
 std::vector<int> with_descriptor(std::vector<int> descriptors, const WatchedInterface& interface);
 
 /// Returns the size of the largest frame that fits into a packet of `mtu` bytes behind the IP and UDP

@@ -20,7 +20,7 @@ namespace {
 // It is also small enough that an endpoint that reads nothing does not fill the machine's memory.
 constexpr int kReceiveBuffer = 8 * 1024 * 1024;
 constexpr int kSendBuffer = 2 * 1024 * 1024;
-constexpr int kAsideBuffer = 64 * 1024;  // twice the frames that one read of the socket takes
+constexpr int kAsideBuffer = 64 * 1024;  // space for twice the frames of one read
 
 bool set_option(int socket, int level, int option, int value) {
   return setsockopt(socket, level, option, &value, sizeof value) == 0;
@@ -207,8 +207,8 @@ Descriptor UdpPort::open_beside(const Descriptor& main, const SocketAddress& nam
   return made;
 }
 
-/// The progress thread sleeps on the keep-alive socket, so that socket stays open until the thread has taken
-/// its successor. Shutting it down wakes the thread.
+/// The progress thread sleeps on the keep-alive socket. Therefore that socket stays open until the thread
+/// uses the new one. Shutting it down wakes the thread.
 int UdpPort::readdress(const SocketAddress& to) {
   int error = 0;
   SocketAddress name;

@@ -102,8 +102,9 @@ class UdpPort {
   Descriptor aside_socket_;
   PathErrorQueue path_errors_;
   PortSockets places_;
-  link::Thinning thinning_;  ///< in effect
-  /// The next two replace keep_alive_socket_ once the responder has noticed.
+  link::Thinning thinning_;  ///< the thinning in effect
+  /// Guards the successor of keep_alive_socket_ and its address. The responder takes both with its next call
+  /// of keep_alives().
   std::mutex replacing_;
   Descriptor next_keep_alive_socket_;
   SocketAddress keep_alive_address_;

@@ -21,19 +21,19 @@
 namespace cluster::os {
 namespace {
 
-/// One in this many sends asks for a completion, which stands for all sends before it.
+/// One in this many sends asks for a completion, which covers all sends before it.
 constexpr std::uint32_t kSignalInterval = 16;
 static_assert(VerbsQueue::kSends % kSignalInterval == 0,
               "a full queue must wait for at least one completion");
 constexpr std::size_t kSendBatch = link::kBurstMax;
 
-/// The link looks for events of the device in one of this many polls, and asks for the state of the port when
-/// this much time has passed.
+/// The link reads the events of the device in one of kPollsPerLook polls. It asks for the state of the port
+/// at most once per kPortInterval.
 constexpr unsigned kPollsPerLook = 256;
 constexpr Duration kPortInterval = 100ms;
 constexpr Duration kHandleRetry = 1s;
-/// While something seems wrong, or nothing answers what it sends, the link looks as often whether the device
-/// still exists. A look takes a while.
+/// At most once per interval, the link checks whether the device still exists. It checks only while something
+/// seems wrong or no answer arrives, because the check is slow.
 constexpr Duration kListInterval = 500ms;
 
 bool set_nonblocking(int descriptor) {
@@ -102,7 +102,7 @@ class VerbsLink final : public link::Link {
   VerbsPort port_;
   Environment environment_;
   VerbsQueue queue_;
-  Descriptor epoll_;  ///< readable when the library's descriptors are
+  Descriptor epoll_;  ///< readable when a descriptor of the library is readable
   std::shared_ptr<std::atomic<VerbsState>> state_ =
       std::make_shared<std::atomic<VerbsState>>(VerbsState::active);
   bool works_ = false;
@@ -143,8 +143,8 @@ bool VerbsLink::open(std::string& reason) {
   return true;
 }
 
-/// The device resolves the peer's hardware address when it makes the handle. This may take time, but first
-/// contact over IP has just done the same.
+/// The device resolves the peer's hardware address when it makes the handle. This rarely takes time, because
+/// first contact over IP has just resolved the same address.
 ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   ibv_ah_attr attributes{};
   std::memcpy(attributes.grh.dgid.raw, to.ip().data(), SocketAddress::kGidBytes);
@@ -155,8 +155,8 @@ ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   return library_.create_ah(queue_.domain(), &attributes);
 }
 
-/// Returns the handle for the peer, or null if there is none. If the peer's frames have been missing for
-/// long, its hardware address may have changed, so the handle is made again.
+/// Returns the handle for the peer, or null if there is none. After two timeouts in a row, makes the handle
+/// again, because the peer may have another hardware address.
 ibv_ah* VerbsLink::handle_of(const link::Path& to) {
   const auto [place, is_new] = handles_.try_emplace(to.to);
   Handle& known = place->second;
@@ -181,7 +181,7 @@ void VerbsLink::free_retired() {
   });
 }
 
-/// Learns which sends have completed. Their buffers are free then.
+/// Finds out which sends have completed, because their buffers are free then.
 void VerbsLink::reap_sends() {
   std::array<ibv_wc, 8> completions;
   int count = 0;
@@ -308,7 +308,8 @@ std::size_t VerbsLink::receive_burst(std::span<link::InFrame> frames) {
   return filled;
 }
 
-/// Reads the event of the completion channel, if there is one. It keeps the descriptor readable otherwise.
+/// Reads the event of the completion channel, if there is one. An event that is not read keeps the descriptor
+/// readable.
 void VerbsLink::drain_channel() {
   const PutOffCancellation off;
   ibv_cq* queue = nullptr;
@@ -319,8 +320,8 @@ void VerbsLink::drain_channel() {
   }
 }
 
-/// The device reports only arrivals after this call. The caller polls before it sleeps, so it finds those
-/// that came earlier.
+/// Makes the device report the next arrival. It reports only what arrives after this call. The caller polls
+/// again before it sleeps, so it finds earlier arrivals.
 void VerbsLink::before_sleep() {
   if (!works_) return;
   const PutOffCancellation off;
@@ -331,8 +332,8 @@ void VerbsLink::before_sleep() {
   if (works_ && posted_ != completed_) reap_sends();
 }
 
-/// Reads the events of the device, and asks for the state of the port now and then: a device that was removed
-/// does not always report it.
+/// Reads the events of the device. Also asks for the state of the port at intervals, because a device that
+/// was removed does not always send an event.
 void VerbsLink::look_at_device() {
   const PutOffCancellation off;
   read_events();
@@ -397,7 +398,8 @@ void VerbsLink::fail(const char* why) {
   release();
 }
 
-/// A device that fails first ends the requests in its queues, and says more by an event.
+/// A failing device first completes the requests in its queues with errors. Its event then tells the cause,
+/// so the log shows the event if there is one.
 void VerbsLink::fail_after_events(const char* why) {
   const PutOffCancellation off;
   read_events();
@@ -421,8 +423,8 @@ void VerbsLink::release() {
   queue_.close();
 }
 
-/// A device of soft-RoCE that was removed still answers while a process has it open. It is only not listed
-/// any more. The removal waits for these processes.
+/// The removal of a soft-RoCE device waits until no process has it open. Until then the device still answers,
+/// but the list of devices no longer contains it.
 void VerbsLink::look_for_device() {
   const Time now = environment_.clock.now();
   if (now < listed_at_ + kListInterval) return;

@@ -1,15 +1,16 @@
-// The link over an RDMA device: a queue pair for unreliable datagrams (UD) of libibverbs. It is one more rail of
-// an endpoint, beside its Ethernet rails. Its address is a GID and the number of the queue pair. It carries only
-// frames of sessions: first contact and keep-alives belong to the UDP port.
+// The link over an RDMA device: a queue pair for unreliable datagrams (UD) of libibverbs. It is one more rail
+// of an endpoint, beside its Ethernet rails. Its address is a GID and the number of the queue pair. It
+// carries only frames of sessions: first contact and keep-alives belong to the UDP port.
 //
 // The device belongs to the interface with the endpoint's address: one entry of its table of GIDs is the RoCE
 // version 2 GID of that address. Received frames are in registered buffers, which the link gives back to the
-// device with the next receive_burst(). Frames to send are copied into registered buffers, or into the request
-// itself if the device takes them inline.
+// device with the next receive_burst(). Frames to send are copied into registered buffers, or into the
+// request itself if the device takes them inline.
 //
-// An error never ends anything but the link: if the device or the queue pair fails, the link logs one line,
-// gives the device back, drops all frames and reports each peer's path as failed. While the port is down, it
-// drops frames and comes back when the port is up again. A device that has come back gets no new link.
+// An error ends only the link. If the device or the queue pair fails, the link logs one line, gives the
+// device back, drops all frames and reports each peer's path as failed. While the port is down, the link
+// drops frames, and it works again when the port is up. A device that was removed and comes back gets no new
+// link.
 #pragma once
 
 #include <atomic>
@@ -43,8 +44,8 @@ struct VerbsPort {
 };
 
 /// Returns the port whose table of GIDs has the RoCE version 2 GID of `address`, an address of `interface`.
-/// Returns nullopt if there is none, and writes the cause to `reason`. `library`: the file name of libibverbs.
-/// On a node without RDMA devices, does not load kVerbsLibrary.
+/// Returns nullopt if there is none, and writes the cause to `reason`. `library`: the file name of
+/// libibverbs. If it is kVerbsLibrary and the node has no RDMA device, does not load it.
 std::optional<VerbsPort> find_verbs_port(const std::string& library, const Interface& interface,
                                          const SocketAddress& address, std::string& reason);
 
@@ -52,8 +53,8 @@ enum class VerbsState : std::uint8_t { active, port_down, failed };
 
 struct OpenedVerbs {
   std::unique_ptr<link::Link> link;
-  SocketAddress address;                                 ///< of the queue pair
-  std::shared_ptr<const std::atomic<VerbsState>> state;  ///< of the link, for reports
+  SocketAddress address;                                 ///< the address of the queue pair
+  std::shared_ptr<const std::atomic<VerbsState>> state;  ///< the state of the link, for reports
 };
 
 /// Opens a link on `port`. On failure, `link` is null, and `reason` has the cause and the remedy.

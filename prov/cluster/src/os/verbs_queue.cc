@@ -13,7 +13,8 @@
 namespace cluster::os {
 namespace {
 
-/// The device writes a global routing header, or an IPv4 header at its end, in front of each received frame.
+/// The device writes this many bytes in front of each received frame. They are a global routing header, or
+/// end with an IPv4 header.
 constexpr std::size_t kGrhBytes = 40;
 /// Offset of the routing header in a receive buffer, so that frames are aligned to cache lines.
 constexpr std::size_t kGrhAt = 64 - kGrhBytes;
@@ -113,7 +114,7 @@ bool VerbsQueue::create(std::string& reason) {
                     .max_inline_data = kInlineWanted};
   const ibv_qp_cap wanted = attributes.cap;
   queue_ = {library_.create_qp(domain_.get(), &attributes), {library_.destroy_qp}};
-  if (queue_ == nullptr) {  // the device may have less inline data, and does not say how much
+  if (queue_ == nullptr) {  // the device may support less inline data, and does not report how much
     attributes.cap = wanted;
     attributes.cap.max_inline_data = 0;
     queue_.reset(library_.create_qp(domain_.get(), &attributes));

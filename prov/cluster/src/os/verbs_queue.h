@@ -14,8 +14,8 @@
 
 namespace cluster::os {
 
-/// Memory that the device reads and writes. A forked child does not get it: the parent would otherwise write
-/// to a copy of its own, and the device to the original.
+/// Memory that the device reads and writes. A forked child does not get this memory. Otherwise, after a fork,
+/// the parent might write to a copy of a page, while the device keeps the original.
 class DeviceMemory {
  public:
   explicit DeviceMemory(std::size_t size);
@@ -32,8 +32,8 @@ class DeviceMemory {
   std::byte* begin_ = nullptr;
 };
 
-/// Closes the descriptors of the library in forked children (descriptor.h). The library itself closes them
-/// here.
+/// Makes forked children close the descriptors of the library (descriptor.h). In this process, the library
+/// itself closes them.
 class ChildrenClose {
  public:
   ChildrenClose() = default;
@@ -72,7 +72,7 @@ class VerbsQueue {
   ibv_cq* arrivals() const { return arrivals_.get(); }
   ibv_cq* departures() const { return departures_.get(); }
   ibv_qp* pair() const { return queue_.get(); }
-  /// Returns the size of the longest frame that a request may contain itself.
+  /// Returns the size of the longest frame that fits into a request itself (inline data).
   std::uint32_t inline_max() const { return inline_max_; }
 
   /// Gives receive buffers to the device. Returns false and sets errno on failure.

@@ -58,8 +58,8 @@ struct TxQueues {
   RingQueue<wire::Segment> control;  ///< pulls, confirmations, credit
   std::size_t bulk_bytes = 0;        ///< bytes posted from `bulk` so far
   bool bulk_next = false;            ///< bulk goes before the next long message
-  bool busy = false;                 ///< in the list of channels with segments to post
-  bool control_pending = false;      ///< in the list of channels with a control segment to transmit
+  bool busy = false;                 ///< listed among the channels with segments to post
+  bool control_pending = false;      ///< listed among the channels with a control segment to transmit
 
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
 };
@@ -93,8 +93,8 @@ struct Credit {
   /// Charges a message of the peer. The caller has checked allows().
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
   /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
-  /// if the message is not allowed, or if this side has to advertise credit. This side has to advertise
-  /// credit if `granted` would exceed `released` by no more than `ahead`.
+  /// if the message is not allowed, or if this side has to advertise credit. It has to if `granted` would
+  /// then exceed `released` by `ahead` or less.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;

@@ -33,8 +33,8 @@ bool CompletionQueue::wake_at_next(Waker& waker) {
   return true;
 }
 
-/// While `observed_` is false here, another thread may skip its call of this function. It has changed the
-/// counter before, so the calls below see its change.
+/// While `observed_` is false here, another thread may skip its call of this function. That thread has
+/// already changed the counter, so the calls below see its change.
 void Counter::notify() {
   observed_.store(false);
   Waker* const waker = waker_.exchange(nullptr);

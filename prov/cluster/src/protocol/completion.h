@@ -155,8 +155,8 @@ class CompletionQueue {
   std::atomic<std::size_t> size_{0};
 };
 
-/// The first successes of a turn for a caller that reads `queue`, which is empty. Later ones, and those for
-/// other queues, go into their queues. The default object stands for a turn without such a caller.
+/// Collects the first successes of a turn for a caller that has found `queue` empty. Later ones, and those
+/// for other queues, go into their queues. The default object stands for a turn without such a caller.
 class DirectSuccesses {
  public:
   DirectSuccesses() {}

@@ -7,7 +7,7 @@ namespace {
 
 /// The sender writes pieces of kPlaceBytes, and the receiver copies pieces of kCopyBytes. Both sizes are
 /// small enough that the two sides finish at about the same time, and that other requests get their turn.
-/// Both are large enough to hide the cost of the system calls: a call costs about 0.4 us, and the copy of a
+/// Both are large enough to hide the cost of the system calls. A call costs about 0.4 us, and the copy of a
 /// piece takes 3 to 6 us (measured).
 constexpr std::size_t kPlaceBytes = 128 * 1024;
 constexpr std::size_t kCopyBytes = 64 * 1024;

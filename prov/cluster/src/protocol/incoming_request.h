@@ -104,7 +104,7 @@ struct RecvRequest : IncomingRequest {
   bool plain = false;        ///< takes one message, has one slice, and reports its completion
   bool tagged = false;
   bool internal = false;  ///< waits for an internal message
-  bool deferred = false;  ///< of a deferred work queue
+  bool deferred = false;  ///< belongs to a deferred work queue
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
   bool last = false;                  ///< its completion also reports the release of the MultiRecvBuffer
@@ -167,7 +167,7 @@ struct UnexpectedMessage : MessageHeader {
   std::uint32_t id = 0;
   Channel* channel = nullptr;
   bool announced = false;  ///< the bytes are still with the sender
-  bool claimed = false;    ///< by a peek (FI_CLAIM), with context `claimed_by`
+  bool claimed = false;    ///< a peek (FI_CLAIM) with the context `claimed_by` has claimed it
   bool discarded = false;  ///< drop it when its last part has arrived
   /// If this is not Status::ok, the rest of the message will not arrive. A receive that takes the message
   /// ends with this status.

@@ -336,8 +336,8 @@ void Matcher::fail_messages(Channel& channel, Status status) {
 }
 
 /// Called when the rest of a message will not arrive. If a receive has taken the message, that receive has
-/// already ended. Otherwise a later receive ends with `status`. Internal messages are
-/// dropped, because the loss of the peer ends the collective operation or the connection.
+/// already ended. Otherwise a later receive ends with `status`. Internal messages are dropped, because the
+/// loss of the peer ends the collective operation or the connection.
 void Matcher::lose(UnexpectedMessage& message, Status status) {
   if (message.receive != nullptr || message.discarded || message.internal) return drop(message);
   free_bytes(message);

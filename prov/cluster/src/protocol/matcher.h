@@ -7,8 +7,8 @@
 // store is fuller, each peer may hold an eighth of it, and all peers outside the address vector together may
 // hold half. If a segment would begin a message beyond these limits, the segment stays with its carrier, and
 // so do all ordered segments behind it. Two kinds of messages are accepted nevertheless. The first kind
-// matches a posted receive. The second kind comes from a peer for which this side waits, and is accepted up
-// to a hard limit, because the segment that this side waits for may be behind that message.
+// matches a posted receive. The second kind comes from a peer for which this side waits: the segment that it
+// waits for may be behind the message. The second kind is accepted only up to a hard limit.
 #pragma once
 
 #include "base/pool.h"
@@ -29,8 +29,8 @@ class Matcher {
   bool cancel(const void* context);
   /// Directs the application's receives from `from` to `to`, in their order. They take what `to` has sent.
   void redirect(const Channel& from, Channel& to);
-  /// Gives a stored message that matches to a receive of the shared receives, which has just been added.
-  /// Returns true if the receive waits no longer. `from`: as for receive().
+  /// Gives a stored message that matches to `wanted`, which was just added to the shared receives. Returns
+  /// true if `wanted` no longer waits. `from`: as for receive().
   bool take_shared(Channel* from, const SharedReceives::Receive& wanted);
   /// Gives the peer's stored messages to shared receives that wait. Needed when messages of this peer may take
   /// shared receives from now on.
@@ -64,8 +64,8 @@ class Matcher {
   /// front of them. Returns null if the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                            ConstBytes payload);
-  /// Returns true if no receive will ever be posted for this message, because it is an internal
-  /// message, and its collective operation has failed or is over.
+  /// Returns true if no receive will ever be posted for this message, because it is an internal message, and
+  /// its collective operation has failed or is over.
   bool unwanted(const Channel& channel, const wire::Segment& first) const {
     if (!first.internal()) [[likely]]
       return false;
@@ -85,8 +85,8 @@ class Matcher {
   /// Returns the number of the channel's stored messages that are incomplete and have no receive.
   static std::size_t incomplete(const Channel& channel);
   /// Ends receives that wait for this peer alone. Receives of internal messages always end, because neither a
-  /// collective operation nor a connection continues with the peer's next incarnation. Receives of the application end only if
-  /// `directed` is true.
+  /// collective operation nor a connection continues with the peer's next incarnation. Receives of the
+  /// application end only if `directed` is true.
   void fail_directed(const Channel& channel, Status status, bool directed);
   /// Ends the receives that accept any sender, because no peer is left that could send.
   void fail_wildcards(Status status);

@@ -100,7 +100,7 @@ struct ShortSend {
   void* context = nullptr;
   /// False if the send is injected or has selective completion, so that only a failure is reported.
   bool report = true;
-  /// Only between nodes it matters whether the message is complete before the peer has it.
+  /// Matters only between nodes, where a message can be complete before the peer has it.
   CompletionLevel completion_level = CompletionLevel::transmit;
 
   static constexpr std::size_t kBytesMax = 4096;

@@ -196,7 +196,7 @@ struct SendRequest : PulledRequest {
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
   bool internal = false;
-  bool deferred = false;    ///< of a deferred work queue
+  bool deferred = false;    ///< belongs to a deferred work queue
   bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
 };
 

@@ -4,8 +4,8 @@
 // Posting an operation does not read the clock, because that would slow down each message. Instead, note()
 // writes the time into all operations that it has not seen before. The engine calls note() a few times a
 // second while an operation is in progress. Therefore the listed age of an operation is too short by up to
-// the time between two calls, and an operation that note() has not seen has no age. Most lists are in the
-// order of posting, so note() visits only the new operations at their end.
+// the time between two calls. An operation that note() has not seen has no age. Most lists are in the order
+// of posting, so note() visits only the new operations at their end.
 #pragma once
 
 #include <cstddef>

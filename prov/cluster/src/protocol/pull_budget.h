@@ -33,8 +33,8 @@ namespace cluster::protocol {
 /// timed.
 struct ArrivalInfo {
   Time now{};
-  /// The delay in both hosts: the time from the arrival of this side's newest frame at the peer's host until
-  /// the answer, plus the time from the arrival of the answer at this host until it is read. Empty if
+  /// The delay in both hosts. At the peer's host, it is the time from the arrival of this side's newest frame
+  /// until the answer. At this host, it is the time from the arrival of the answer until it is read. Empty if
   /// unknown.
   std::optional<Duration> host_delay{};
 };

@@ -63,8 +63,8 @@ class PullReceiver {
   IncomingPool pool_;
   MultiReceive multi_;
   DirectCopy direct_;
-  PullBudget found_budget_;  ///< for pulls that their transport dates (carrier::Traits)
-  PullBudget fixed_budget_;  ///< for all others
+  PullBudget found_budget_;  ///< limits the pulls that their transport dates (carrier::Traits)
+  PullBudget fixed_budget_;  ///< limits all other pulls
 };
 
 }  // namespace cluster::protocol

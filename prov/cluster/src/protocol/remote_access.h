@@ -1,4 +1,4 @@
-// Remote writes and reads of this side. Each access goes the first of these two ways that is possible:
+// Remote writes and reads of this side. Each access takes the first of these two ways that is possible:
 //
 //   at once      the transport accesses the peer's memory itself (Channel::rma.reached). The access is fast
 //                even while the target computes or sleeps. The operation is complete when it is submitted,
@@ -7,21 +7,20 @@
 //                once, in order with messages. Large writes are announced, and the target pulls them. This
 //                side pulls the bytes of reads in the same way as messages
 //
-// An operation needs the target's library, and goes the second way, if it has remote completion data, if the
-// target counts the access, or if the transport cannot access the region. An operation with several ranges
-// also goes the second way, with one request for each range. Otherwise the first range might be written at
-// once, and then again by a request because the transport cannot access another range. The target might have
-// seen and changed the bytes in between. A request that had to wait tries the first way again when its turn
-// comes.
+// An operation goes the second way if it has remote completion data, if the target counts the access, or if
+// the transport cannot access the region. An operation with several ranges also goes the second way, with one
+// request for each range. Otherwise the first range might be written at once, and then again by a request
+// because the transport cannot access another range. The target might have seen and changed the bytes in
+// between. A request that had to wait tries the first way again when its turn comes.
 //
 // This class alone decides whether an access may take effect now. An access must not overtake earlier
-// operations in progress if it is fenced, if it follows a fenced operation, or if the endpoint was opened
-// with an Ordering that forbids it. Some operations in progress are known only to the transport, for example
-// messages in a ring and pending puts. In this case AccessTerms say which operations the access must not
-// overtake. A transport that cannot guarantee this refuses the access. Pending accesses are counted, so that
-// later operations can wait for them: a pending get counts as a read. A pending put counts as an announced
-// write, unless the transport keeps puts in order (MemoryAccess::in_order). A message waits until all earlier
-// announced writes are complete. Therefore the target always sees a message after the writes before it.
+// operations in progress if it is fenced or follows a fenced operation, or if the Ordering of the endpoint
+// forbids it. Some operations in progress are known only to the transport, for example messages in a ring and
+// pending puts. In this case AccessTerms say which operations the access must not overtake. A transport that
+// cannot guarantee this refuses the access. Pending accesses are counted, so that later operations can wait
+// for them: a pending get counts as a read. A pending put counts as an announced write, unless the transport
+// keeps puts in order (MemoryAccess::in_order). A message waits until all earlier announced writes are
+// complete. Therefore the target always sees a message after the writes before it.
 #pragma once
 
 #include "protocol/messenger_parts.h"

@@ -3,8 +3,8 @@
 //
 // Each endpoint has an engine with a lock of its own, so this class has a lock, too. It is the innermost: an
 // engine looks here while it holds its own lock, for an arrival that matches no receive of the endpoint alone
-// (Matcher::match). A thread that posts a receive first adds it here, and then shows it to one engine after
-// the other, because a message for it may be stored already (Matcher::take_shared).
+// (Matcher::match). A thread that posts a receive first adds it here. A message for it may be stored already,
+// so the thread then shows the receive to one engine after the other (Matcher::take_shared).
 //
 // Invariant: once the call that has posted a receive returns, no endpoint stores a message that the receive
 // matches. An engine that stores a message has looked here under the same hold of its lock. So either it has
@@ -70,7 +70,7 @@ class SharedReceives {
     std::optional<Receive> taken = take_if(false, has_context);
     return taken ? taken : take_if(true, has_context);
   }
-  /// True if no receive waits. The answer may be late for receives that other threads post now.
+  /// Returns true if no receive waits. May miss receives that other threads are posting now.
   bool empty() const { return count_.load(std::memory_order_relaxed) == 0; }
 
  private:

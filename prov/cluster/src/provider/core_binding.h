@@ -10,8 +10,8 @@
 // usual. Before bind_core() they do nothing: they return no info, no parameters and version 0, and log
 // nothing.
 //
-// Once bound, the core stays loaded until the process ends, even after a dlclose, because threads of the
-// provider may still run after the dlclose and write log lines.
+// Once bound, the core stays loaded until the process ends, even after a dlclose. Threads of the provider may
+// still run then, and write log lines.
 #pragma once
 
 #include <string>

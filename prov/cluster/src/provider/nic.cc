@@ -14,9 +14,9 @@
 namespace cluster::provider {
 namespace {
 
-// libfabric's core and its utility providers (ofi_rxm) copy the object member by member, and copy the ops table
-// with it. So close_nic() also frees copies that this file has not made. That is why the object is plain: each
-// attribute and each text is memory of its own from malloc, and no function here expects more than fid_nic.
+// libfabric's core and its utility providers (ofi_rxm) copy the object member by member, including the ops
+// table. So close_nic() also frees copies that other code has made. Therefore each attribute and each text
+// has memory of its own from malloc, and no function here expects more than a fid_nic.
 
 struct CloseNic {
   void operator()(fid_nic* nic) const {
@@ -91,7 +91,7 @@ int control_nic(fid* plain, int command, void* argument) noexcept {
   });
 }
 
-/// Implements fi_tostr for the answer of which this object is a part: appends its text, in the core's form.
+/// Appends the object's text, in the core's form. fi_tostr needs it for the fi_info that contains the object.
 int print_nic(const fid* plain, char* buffer, std::size_t size) noexcept {
   const fid_nic& nic = *reinterpret_cast<const fid_nic*>(plain);
   const fi_device_attr& device = *nic.device_attr;
@@ -133,8 +133,8 @@ std::string text_of_mac(const link::Interface& interface) {
 
 }  // namespace
 
-/// The place on the bus stays unknown: MPICH looks it up in hwloc and aborts if hwloc does not have it, as in
-/// the wheels of MPICH, which find no devices.
+/// The place on the bus stays unknown, because MPICH looks it up in hwloc, and aborts if hwloc does not have
+/// it. That happens with the Python wheels of MPICH, whose hwloc finds no devices.
 fid_nic* make_nic(link::Interface interface, link::NetworkCard card) {
   constexpr std::size_t kMega = 1'000'000;
   static char ethernet[] = "Ethernet";

@@ -32,13 +32,13 @@ struct LinkChoice {
 /// Chooses and opens the link of an endpoint that is bound to `port`, on an address of `interface`. The
 /// choice depends on FI_CLUSTER_LINK, the interface, the kernel and the privileges of the process.
 /// cluster-info calls this function as well, so it reports the same choice that endpoints make. `sessions`:
-/// true if the endpoint has sessions (FI_EP_RDM). Only an endpoint with sessions can use the EtherType path,
-/// because a peer must answer challenges on that path.
+/// true if the endpoint has sessions (FI_EP_RDM, FI_EP_MSG). Only an endpoint with sessions can use the
+/// EtherType path, because a peer must answer challenges on that path.
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 
-/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or a
-/// key excludes the device, or if there is none that works, returns nullopt and sets `reason`.
+/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or
+/// a key excludes the device, or if there is none that works, returns nullopt and sets `reason`.
 std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
                                           std::string& reason);
 
@@ -72,8 +72,8 @@ bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, 
 /// used, logs a warning and adds no rail for it.
 void add_further_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
                        const Options& options, const Environment& environment, OpenedRails& rails);
-/// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. Returns false, after a warning, if there
-/// is none and FI_CLUSTER_LINK=verbs is set.
+/// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. Returns false, after a warning, if
+/// there is none and FI_CLUSTER_LINK=verbs is set.
 bool add_verbs_rails(const Options& options, bool keyed, const Environment& environment, OpenedRails& rails);
 
 }  // namespace cluster::provider

@@ -59,8 +59,8 @@ class ReportServer {
 
 /// The client calls this function. Returns the report that has arrived over a connection. As long as no
 /// report has arrived, returns nothing and leaves `reason` empty. If the answer is invalid, returns nothing
-/// and sets `reason` to the cause. Reads no report that is longer than `*bytes_left`, and subtracts the length
-/// of the one that it reads.
+/// and sets `reason` to the cause. Reads no report that is longer than `*bytes_left`, and subtracts the
+/// length of the one that it reads.
 std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason,
                                      std::size_t* bytes_left = nullptr);
 

@@ -39,7 +39,7 @@ class AckProcessor {
   /// Like process(), for an acknowledgement that expects() has accepted. What the paths learn (round trips,
   /// losses, congestion) waits for settle().
   void take(Time now, const wire::LoneFrame& lone, Time arrived);
-  /// Tells the paths what take() has left. Call it before the paths or their deadlines are used.
+  /// Passes to the paths what take() has postponed. Call it before the paths or their deadlines are used.
   void settle();
   /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.
   void take_acked(std::vector<carrier::Token>& tokens);
@@ -78,7 +78,7 @@ class AckProcessor {
   std::uint32_t spurious_ = 0;  ///< the count of spurious retransmissions that the peer last reported
   std::vector<carrier::Token> acked_tokens_;
   std::vector<Withheld> withheld_;
-  std::optional<News> unsettled_;  ///< from take(), for settle()
+  std::optional<News> unsettled_;  ///< what take() has postponed for settle()
 };
 
 }  // namespace cluster::reliability

@@ -181,8 +181,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
     // An old frame does not show at which address the peer is, because a forger can easily guess one of the
-    // many old sequences. The same holds for a part of an incomplete frame, because a forger can give such a
-    // part any of the many sequences that this side still expects.
+    // many old sequences. The same holds for a part of an incomplete frame: a forger can give such a part any
+    // sequence that this side still expects.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -240,7 +240,7 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   const auto asked = challenges_.answered(answer.challenge(), from.to);
   if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
-  // A late answer is about an address that the peer may have lost again.
+  // If the answer is late, the peer may no longer have that address.
   if (by_engine && asked->claimed_by && asked->at >= moved_peer_asked_at_) {
     moved_peer_asked_at_ = asked->at;
     move_peer(now, *asked->claimed_by, from);
@@ -262,9 +262,9 @@ void Flow::on_own_move(Time now, std::size_t link) {
   if (status_.alive() && handshake_.knows_peer()) paths_.on_own_move(now, link);
 }
 
-/// The challenge shows that the sender knows both sessions. Its address may be forged, so it gets a frame
-/// that is no longer than its own, and only once for each of its challenges (RFC 9000 8). The peer repeats
-/// its challenge until it is answered, and so this side needs no timer.
+/// The challenge shows that the sender knows both sessions. Its address may be forged. So it gets a frame
+/// that is no longer than its own, and only once for each of its challenges (RFC 9000 8). This side needs no
+/// timer, because the peer repeats its challenge until it is answered.
 bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from,
                            link::Link& link) {
   const std::optional<std::uint8_t> rail = challenge.rail();
@@ -275,8 +275,8 @@ bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const lin
   return true;
 }
 
-/// From now on only the peer itself says whether it lives: the kernel at its former address may be that of
-/// another host.
+/// From now on only the peer itself can show that it lives, because its former address may belong to another
+/// host's kernel.
 void Flow::move_peer(Time now, std::uint8_t rail, const link::Path& to) {
   settle();
   const std::optional<SocketAddress> before = handshake_.move_peer(rail, to.to);
@@ -339,7 +339,7 @@ FlowStats Flow::stats() const {
 
 /// Returns true if the reset quotes a frame that is really in flight. Before the peer's session is known, our
 /// frames carry session 0, which proves nothing. So the reset must quote our own session, which those frames
-/// carry in their opening. Once the peer is known, a reset with our session no longer counts: the flow
+/// carry in their opening. Once the peer is known, a reset with our session no longer counts. The flow
 /// retransmits the refused frames with the peer's session, and the peer can refuse them again.
 ///
 /// A challenge counts as well, because it may be the only frame that reaches a peer that has restarted. Other

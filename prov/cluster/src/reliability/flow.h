@@ -65,7 +65,7 @@ struct FlowSettings {
   Duration stuck_timeout{0};     ///< how long the peer's engine may stay silent; 0 means forever
   /// Estimates how late the turns of the endpoint are; must outlive the flow.
   const TurnDelay* turns = nullptr;
-  const Outage* outage = nullptr;  ///< the peer's silence does not count in it; must outlive the flow
+  const Outage* outage = nullptr;  ///< silence in an outage does not count; must outlive the flow
   /// `asks_kernels` is true if this side can ask a peer's kernel whether the peer's process exists.
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
@@ -141,7 +141,7 @@ class Flow {
   /// the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if this
   /// side has sent no such keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// Called after this side got another address on this link. Announces it to the peer.
+  /// Called after this side has got another address on this link. Announces it to the peer.
   void on_own_move(Time now, std::size_t link);
   /// Called for a challenge that names both sessions, and whose source is not an address of the peer. Asks
   /// for an answer from there if the challenge says which rail of the peer has the address now. Returns false
@@ -170,9 +170,9 @@ class Flow {
   /// Returns true if no numbered frame and no fin of the peer's session has arrived. Nothing of that session
   /// has been delivered then, so another session of ours may still take it.
   bool untouched() const { return receiver_.untouched(); }
-  /// Returns true if frames are in flight for a session that the peer has named and has not used yet, and
-  /// `newer` is of the same incarnation of the peer. The peer has given up that session, or never stored it.
-  /// It refuses the frames with a reset, and then this flow calls again (reopen()).
+  /// Returns true if frames are in flight for a session that the peer has named but not used, and `newer`
+  /// comes from the same incarnation of the peer. In this case the peer has given up that session, or has
+  /// never stored it. It refuses the frames with a reset, and then this flow calls again (reopen()).
   bool given_up_for(const wire::Opening& newer) const {
     return handshake_.is_of_same_incarnation(newer) && !handshake_.peer_has_opening() && untouched() &&
            !queue_.drained();

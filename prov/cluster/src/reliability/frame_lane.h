@@ -5,11 +5,11 @@
 // review() opens the lane at the end of each Flow::transmit() if everything is ordinary:
 //   - both sides have each other's opening, and the flow is alive;
 //   - there is one rail, from which the peer was heard, and the path MTU is known;
-//   - nothing is lost, queued, held, missing, or waits to be repeated, and no end is announced;
+//   - no frame is lost, queued, held, missing or due for repetition, and no fin has arrived;
 //   - frames have checksums and no seals.
-// TxScheduler::mark() closes the lane: whoever gives the flow work for a turn thereby closes it until the
-// flow has done that work. So what review() has found stays true as long as the lane is open. Only the lane
-// itself uses the flow meanwhile, and it checks what its own uses can change.
+// Whoever gives the flow work for a turn calls TxScheduler::mark(), which closes the lane until the flow has
+// done that work. So what review() has found stays true as long as the lane is open. Only the lane itself
+// uses the flow meanwhile, and it checks what its own uses can change.
 //
 // Down. send() writes a header in front of the message and makes one call of the link. The frame is in the
 // send window like any other: if it is lost, the general road retransmits it.
@@ -18,10 +18,10 @@
 // prediction): the next sequence, a newer transmission, an acknowledgement that is not older than the last,
 // and the known address of the peer. take() records the arrival. The caller delivers the message.
 //
-// What neither the peer nor the application waits for is left to a later turn: round trips, congestion,
-// losses, the deadlines of the flow, and the signs of life. Flow calls settle() before it uses any of these.
-// The caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes
-// when it has sent as many frames as the windows of the path allow without a turn.
+// Neither the peer nor the application waits for round trips, congestion, losses, the deadlines of the flow,
+// and the signs of life. These are left to a later turn. Flow calls settle() before it uses any of these. The
+// caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes when it
+// has sent as many frames as the windows of the path allow without a turn.
 #pragma once
 
 #include <cstddef>

@@ -120,7 +120,7 @@ bool FrameSender::send_alone(Time now, link::Link& link, wire::LoneNumbers& numb
   numbers.session = handshake_.peer_session();
   numbers.sequence = window.next();
   numbers.transmission = transmission_ + 1;
-  // The message has a token.
+  // Asks for an acknowledgement at once, because the token of the message waits for it.
   wire::encode_lone(numbers, kSequenced | kOrdered | kAckNow | kAcknowledges, start, size);
   const bool small = size <= handshake_.ethertype_frame_max();
   const std::size_t number = small ? paths_.path_for_lone_frame(0) : 0;
@@ -346,8 +346,8 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   using wire::FrameKind;
   if ((paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) || paths_.announcing()) {
     while (const auto due = paths_.challenge_due(sent.now)) {
-      // Over a proven path, an answer of the peer's keep-alive responder is enough, but it reads no queue
-      // pair, and only the peer's engine learns a new address.
+      // Over a proven path, an answer of the peer's keep-alive responder is enough. But the responder reads
+      // no queue pair, and learns no new address of this side.
       const multipath::PathValidator& path = paths_[due->path].validator;
       const bool to_responder = path.proven() && !path.announcing() && !due->to.to.verbs();
       send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to),

@@ -4,12 +4,12 @@
 // (RFC 8899). A short companion frame leaves with the probe: if only the companion arrives, the probe was too
 // long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
 //
-// A frame of a size that counted as safe may be sent repeatedly without an acknowledgement, and for a while
-// no frame as long arrives. Then it has met a black hole: the path drops frames of that size. A full queue
-// also drops a frame repeatedly, but it lets others as long pass. From then on frames are at most
+// The flow assumes a black hole if it has sent a frame several times without an acknowledgement, and no frame
+// as long has arrived for a while. It assumes that the path now silently drops frames of that size. (A full
+// queue also drops a frame repeatedly, but lets others as long pass.) From then on frames are at most
 // kInitialFrameSize long. After a second black hole they are at most least() long, which every path carries.
-// If the search for the longest frame was complete, it begins again: an outage, or a peer that computes and
-// does not answer, may have caused the same symptom. Queued and outstanding frames keep their sequences, so
+// If the search for the longest frame was complete, it begins again. The cause may have been another one: an
+// outage, or a peer that computes and does not answer. Queued and outstanding frames keep their sequences, so
 // frames that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
@@ -58,7 +58,7 @@ class FrameSize {
   /// Called for a frame of `size` bytes that was sent `sendings` times and is due again. Returns true if it
   /// has probably met a black hole.
   bool suspects(Time now, std::size_t size, std::uint32_t sendings) {
-    size = std::min(size, frame_max());  // if the frame leaves in parts, that of the longest part
+    size = std::min(size, frame_max());  // if the frame leaves in parts, the size of the longest part
     if (size <= least() || !handshake_.peer_takes_parts()) return false;
     if (!in_doubt()) doubted_since_ = now;
     doubted_ = std::max(doubted_, size);
@@ -120,7 +120,7 @@ class FrameSize {
   /// with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
-  static constexpr std::size_t kRunSegmentBytes = 20;  ///< of a frame in a run, beside the payload
+  static constexpr std::size_t kRunSegmentBytes = 20;  ///< header of the segment in a frame of a run
   static constexpr std::uint32_t kBlackHoleSendings = 3;
   static constexpr Duration kBlackHoleLasts = 250ms;
 
@@ -146,10 +146,10 @@ class FrameSize {
   /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
-  /// The size of the longest frame that was due again while none as long has arrived since, or 0.
+  /// The size of the longest frame that was due again, while no frame as long has arrived since. Otherwise 0.
   std::size_t doubted_ = 0;
   Time doubted_since_{};
-  std::optional<TransmissionNumber> witness_;  ///< the last transmission of a frame as long
+  std::optional<TransmissionNumber> witness_;  ///< last transmission of a frame of at least `doubted_` bytes
   std::size_t swallowed_ = 0;                  ///< the shortest size that did not arrive in this search, or 0
   std::size_t reported_ = 0;                   ///< the size that the last log line has reported
   std::optional<Sequence> singly_before_;      ///< frames before this one leave one by one

@@ -9,9 +9,9 @@
 // session and token only to the peer's address. The session number alone would not be enough: a forger that
 // tries all 32-bit numbers would succeed after some hours.
 //
-// Invariant: once this side has accepted the peer's opening, that opening never changes. The only exceptions
-// are move_peer(), for an address of the peer that was replaced, and forget_peer(), for a peer whose session
-// has ended before the peer showed that it received our opening.
+// Invariant: once this side has accepted the peer's opening, that opening never changes. There are two
+// exceptions. move_peer() replaces an address of the peer. forget_peer() is called if the peer's session has
+// ended before the peer showed that it received our opening.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ class Handshake {
   static constexpr std::size_t kCallsMax = 1;
 
   /// `further`: addresses of this side besides its name. `sibling`: another endpoint of this process
-  /// (wire::feature::kSibling), or empty. `queue_pairs`: of this side.
+  /// (wire::feature::kSibling), or empty. `queue_pairs`: the queue pairs of this side.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {},
                      const SocketAddress& sibling = {}, std::vector<wire::VerbsAddress> queue_pairs = {})
       : ours_(ours), further_(std::move(further)), sibling_(sibling), queue_pairs_(std::move(queue_pairs)) {

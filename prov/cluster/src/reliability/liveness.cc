@@ -184,7 +184,7 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     contest(now, kContestedKeepAliveInterval);
     const bool corroborated = probe_stood_ || refused();
     // The silence of the process counts from its last answer even in an outage, because this answer of its
-    // kernel has passed the network.
+    // kernel has just passed the network.
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met,
           reported_silence_);
   }
@@ -234,14 +234,16 @@ Time Liveness::deadline() const {
   if (news_of_end()) return counted_until_;
   if (!expecting_) return refresh_at();
   const bool outage = outage_ != nullptr && outage_->present();
-  // In an outage the silence does not grow, so a silence that is almost reached would always be due soon.
+  // In an outage the silence does not grow. Without the minimum, a silence that is almost reached would
+  // always be due soon.
   const auto at_idle = [&](Duration idle) {
     if (idle_ >= idle) return counted_until_;
     return counted_until_ + (outage ? std::max(idle - idle_, before_keep_alive()) : idle - idle_);
   };
   const Time ask = std::max(contested() ? contested_since_ : at_idle(before_keep_alive()), keep_alive_at_);
   Time next = ask;
-  // In an outage no verdict about silence falls. After the outage, the next keep-alive is soon enough for it.
+  // In an outage, silence ends no session. After the outage, it is enough to check when the next keep-alive
+  // is due.
   if (!outage) next = std::min(next, at_idle(peer_timeout_));
   if (may_probe()) {
     const bool now = probe_active_ || refused();

@@ -50,7 +50,7 @@ enum class PeerState : std::uint8_t {
 /// What becomes of a suspicion during an outage.
 enum class InOutage : std::uint8_t {
   waits,  ///< its clock stands still, and errors that caused it are forgotten
-  /// Its clock goes on: a host that says that a process has ended shows that this host can be reached.
+  /// Its clock goes on, because an error from the peer's host shows that this host can be reached.
   goes_on,
 };
 
@@ -123,10 +123,10 @@ enum class Evidence : std::uint8_t {
 };
 
 /// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
-/// alive when this side asked: a host on the path may keep answers for later, to feign life. So the silence
-/// since the question goes on. An answer ends errors only if the first of them arrived before the question
-/// left. An answer ends a refusal or the probe only if this side asked within the last before_probe() of
-/// time.
+/// alive when this side asked. A host on the path may keep answers for later, to make a dead peer look alive.
+/// So the silence since the question goes on. An answer ends errors only if the first of them arrived before
+/// the question left. An answer ends a refusal or the probe only if the question left less than
+/// before_probe() ago.
 struct Refutation {
   Evidence evidence;
   PeerState state;
@@ -154,7 +154,7 @@ inline constexpr Refutation kRefutations[] = {
 
 class Liveness {
  public:
-  /// Says which kernels this side asks. If it has a key, it asks only the kernels of met peers: a silent
+  /// Says which kernels this side asks. If it has a key, it asks only the kernels of met peers. A silent
   /// unmet peer most probably has another key, and an open port must not keep its session alive.
   enum class Probes : std::uint8_t { none, of_met, of_all };
   /// `outage` must outlive the object. If it is null, silence always counts. `refresh_interval`: the time

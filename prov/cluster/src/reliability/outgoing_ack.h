@@ -82,7 +82,7 @@ class AckScheduler {
 
 /// Decides whether answers (`done`) wait, so that they can leave in one frame with data of the application.
 /// If the application computes after it has seen a write, the wait only delays the answers. So answers wait
-/// only after data has followed answers within kFollowsWithin, kInTimeMin times in a row. After a useless
+/// only if data has followed them within kFollowsWithin, and this kInTimeMin times in a row. After a useless
 /// wait, kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
 class AnswerDelay {
  public:

@@ -20,10 +20,10 @@
 
 namespace cluster::reliability {
 
-/// Estimates how late the turns of an endpoint are (docs/protocol.md 4.4). If a timer fires long
-/// after its deadline, the process has waited for a processor. If one node is crowded, the other nodes
-/// usually are too, so an answer takes several such delays. A single delay may have another cause: the
-/// process was stopped. So each observation at most doubles the estimate and adds kFirst.
+/// Estimates how late the turns of an endpoint are (docs/protocol.md 4.4). If a timer fires long after its
+/// deadline, the process has waited for a processor. If one node is crowded, the other nodes usually are too,
+/// so an answer takes several such delays. A single delay may have another cause: the process may have been
+/// stopped. So each observation at most doubles the estimate and adds kFirst.
 class TurnDelay {
  public:
   /// Called at the time `now`, when a timer with the deadline `due` fires.

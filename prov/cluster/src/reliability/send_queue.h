@@ -5,7 +5,7 @@
 // Small segments are copied and share an open frame. A large payload is not copied if it stays valid until it
 // is acknowledged: each frame refers to its part of the payload in user memory. Such a part may follow
 // segments that the open frame already contains. If the part would not fill the frame, it is copied, so that
-// the next segment can fill the frame: a frame that is not full ends a super-frame (link/link.h). Long
+// the next segment can fill the frame. A frame that is not full would end a super-frame (link/link.h). Long
 // payloads that are not copied become runs (post_run), which need no body for each frame.
 //
 // Limits: at most kQueuedMax frames wait for transmission, so that the protocol can still decide the order of
@@ -15,9 +15,9 @@
 // the next frame that this side sends, or when the acknowledgement is due (Flow::transmit).
 //
 // Invariant: a frame contains ordered or unordered segments, never both. So unordered data never waits at the
-// receiver for a missing frame. Only answers may join a frame of either kind, because an answer that joins a
-// frame needs no frame of its own. An answer in an ordered frame waits at the receiver only in the rare case
-// that an earlier frame is lost.
+// receiver for a missing frame. Only answers may join a frame of either kind, because they then need no frame
+// of their own. An answer in an ordered frame waits at the receiver only in the rare case that an earlier
+// frame is lost.
 #pragma once
 
 #include <cstddef>
@@ -63,8 +63,8 @@ class SendQueue final : public carrier::Carrier {
   /// Queues a frame that contains only this message. Returns false if there is no memory.
   bool post_alone(const wire::EagerHeader& header, const void* payload, carrier::Token token);
 
-  /// Returns true if the open frame should wait for further segments: a segment as long as the last one fits
-  /// into the frame, other frames are in flight, and no frame is queued.
+  /// Returns true if the open frame should wait for further segments. This is so if another segment as long
+  /// as the last one fits, other frames are in flight, and no frame is queued.
   bool may_coalesce() const;
   /// Returns true if the peer has acknowledged everything that was posted.
   bool drained() const { return !open_ && window_.first() == window_.end(); }
@@ -103,7 +103,7 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
-  static constexpr std::size_t kAloneMax = 8;  ///< frames in flight with which takes_alone() still agrees
+  static constexpr std::size_t kAloneMax = 8;  ///< takes_alone() needs fewer frames in flight
   /// The most frames that one post() uses, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
   /// Payloads shorter than this are copied, because a copy is cheaper than a reference to user memory.

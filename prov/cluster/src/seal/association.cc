@@ -16,8 +16,8 @@ constexpr std::size_t kCounterOffset = offsetof(wire::SealTrailer, counter);
 constexpr std::size_t kTagOffset = offsetof(wire::SealTrailer, tag);
 
 /// Returns the nonce: four zero bytes, then the counter. The nonce is written in the same two words in which
-/// the cipher reads it. If a read spanned two writes, it would wait until all earlier writes, those of the
-/// frame included, have reached the cache.
+/// the cipher reads it. If a read spanned two writes, it would wait until all earlier writes, including those
+/// of the frame, have reached the cache.
 crypto::Nonce nonce_of(std::uint64_t counter) {
   crypto::Nonce nonce;
   const wire::Le64 front = counter << 32;

@@ -87,8 +87,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// An association belongs to the addresses of both sides. So this side begins new ones, with a new salt, as a
-/// process does that has just started.
+/// Ends all associations, because an association belongs to the addresses of both sides. This side then
+/// begins new ones with a new salt, as a restarted process would.
 void SealedLink::readdress(std::uint8_t link, const SocketAddress& now) {
   ours_.salt = draw_salt(environment_.random);
   ours_.addresses.at(link) = now;

@@ -11,9 +11,9 @@
 //
 // A waker that finds a request clears the request before it rings the doorbell, so the waker rings only once
 // per request. The sleeper clears its doorbell only before it makes a new request. So a doorbell that was
-// rung stays readable until the next request. Therefore, while a thread sleeps on the descriptor, one of
-// three things is true: the request is set, the descriptor is readable, or the waker is about to ring the
-// doorbell. (LocalDeaths notices if the waker has died.)
+// rung stays readable until the next request. Therefore one of three things is true while a thread sleeps:
+// the request is set, the descriptor is readable, or the waker is about to ring the doorbell. (LocalDeaths
+// notices if the waker has died.)
 #pragma once
 
 #include <atomic>

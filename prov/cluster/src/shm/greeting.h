@@ -93,7 +93,7 @@ class HelloSender {
   bool send_hello(const os::LocalSocket& socket, std::string& reason);
 
   std::optional<seal::LocalProof> proof_;  ///< empty if there is no key
-  std::vector<std::byte> hello_;           ///< with space for the tag
+  std::vector<std::byte> hello_;           ///< the hello, with space for its tag
   os::Descriptor file_;
   State state_ = State::waiting;
 };

@@ -15,7 +15,7 @@
 //
 // Arena. Longer payload lies in one piece in the arena, which is a ring of bytes. Each payload occupies a
 // block. Blocks begin at multiples of 64 bytes, so writer and reader do not use the same cache line at the
-// same time. This alignment also avoids slow copies: on some processors (AMD Zen 4), a string copy is 15
+// same time. This alignment also avoids slow copies. On some processors (AMD Zen 4), a string copy is 15
 // times slower if source and target are 1 to 15 bytes apart modulo 4096. A block that would cross the end of
 // the arena begins at the start of the arena instead, and the skipped bytes belong to the block. Blocks are
 // freed in the order of their slots. Only the writer knows where blocks end, because the reader returns only

@@ -26,7 +26,7 @@ void LocalPeers::add_outbox(LocalPeer& peer, std::unique_ptr<Outbox> outbox) {
 }
 
 void LocalPeers::add_inbox(LocalPeer& peer, std::unique_ptr<Inbox>&& inbox) {
-  // Memory comes first: without it the caller still has the inbox.
+  // Allocates first. If there is no memory, the caller still has the inbox.
   rings_.reserve(rings_.size() + 1);
   parts_.context.waiter.reserve();
   rings_.push_back(&peer);

@@ -65,9 +65,9 @@ class LocalPeers {
   /// to a peer, also asks that peer to ring the doorbell when it frees space. Returns true if any of the
   /// requests is new. If so, the caller must execute a process fence and another turn before it sleeps.
   bool request_doorbells();
-  /// Rings the doorbell of each peer that leaves segments untaken while this side waits for it, even without
-  /// a request: a peer whose application has stopped polling may not have made one. Rings each such doorbell
-  /// only once.
+  /// Rings the doorbell of each peer that leaves segments untaken while this side waits for it. Does so even
+  /// without a request, because a peer whose application has stopped polling may not have made one. Rings
+  /// each such doorbell only once.
   void ring_unheard();
 
  private:

@@ -43,8 +43,8 @@ class MappedRegions {
 
   void set_process(const Process& process) { process_ = process; }
   /// Returns the address, in this process, of a part of the entry's region. Returns null if the region is not
-  /// mapped, or if the part is outside of what was mapped: the peer writes the entry, and need not be honest.
-  /// The initiator must have marked the entry as in use. Each call counts as a use.
+  /// mapped, or if the part is outside of what was mapped. The peer writes the entry, and may be hostile. The
+  /// initiator must have marked the entry as in use. Each call counts as a use.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                 std::size_t length) {
     if (number == last_number_ && entries.at(number).generation == last_->generation) [[likely]] {

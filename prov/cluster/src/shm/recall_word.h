@@ -4,10 +4,10 @@
 //
 // Reader and writer never take segments at the same time. The reader sets `taking` and then reads `held`. The
 // writer sets `held`, executes a fence and then reads `taking`. With a full fence on both sides, at least one
-// of them sees that the other has set its word, and gives up: the reader leaves its segments in the ring, or
-// the writer tries again later. As with a doorbell, the writer's fence is a fence for both processes if both
-// have registered with os/process_fence.h. (kFenced tells the reader that the writer has registered.) If one
-// of them has not registered, the reader executes a fence, too.
+// of them sees that the other has set its word, and gives up. If it is the reader, it leaves its segments in
+// the ring. If it is the writer, it tries again later. As with a doorbell, the writer's fence is a fence for
+// both processes if both have registered with os/process_fence.h. (kFenced tells the reader that the writer
+// has registered.) If one of them has not registered, the reader executes a fence, too.
 //
 // If the writer dies while it holds the reader, the reader calls ignore_writer() and reads the rest of the
 // ring. A reader that finds that it is held may go to sleep. So after resume() the writer must check the

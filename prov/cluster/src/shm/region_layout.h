@@ -35,9 +35,9 @@
 //
 // Trust. Peers are processes of the same user. They can read the table, but not write it. It can happen that
 // an initiator does not clear its word, for example because a debugger stops it during a copy. In this case
-// the initiator delays a close for kUseMax, and the close fails. An initiator need not trust the table: all
-// addresses in it are addresses of the target, and the initiator accesses only the target's memory, through
-// the kernel (os/process_memory.h) or inside the bounds of its own mapping (os/peer_mapping.h).
+// the initiator delays a close for kUseMax, and the close fails. An initiator need not trust the table,
+// because all addresses in it are addresses of the target. The initiator accesses only the target's memory:
+// through the kernel (os/process_memory.h) or inside the bounds of its own mapping (os/peer_mapping.h).
 #pragma once
 
 #include <atomic>

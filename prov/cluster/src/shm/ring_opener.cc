@@ -37,7 +37,7 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
     reason = "the listener's queue of connections is full";
     return OpenResult::later;
   }
-  // Memory comes first: without it the peer would have a connection that this side has lost.
+  // Allocates first. If memory ran out later, the peer would have a connection that this side has lost.
   greetings_.reserve(greetings_.size() + 1);
   parts_.context.waiter.reserve();
   LocalPeer& local = parts_.of(peer);
@@ -121,8 +121,8 @@ const char* RingOpener::why_refused(Time now, Inbox& inbox) {
 
 /// Ends the operations that this side has begun with an earlier process of the same name, or while no process
 /// had the name. If such an operation failed later, this side would close the ring of the new process. As a
-/// result, the new process would believe that this process is dead. If the ring's own writer is gone, too, the
-/// ring is that of the ended process: it answered this side and closed at once.
+/// result, the new process would believe that this process is dead. But if the writer of the new ring is
+/// gone, too, there is no new process: the ended process answered this side and closed at once.
 void RingOpener::end_predecessor(Peer& peer, Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();

@@ -5,8 +5,8 @@
 // same limit applies to rings. The source gets an entry in the peer table only while the table has fewer than
 // 2 * `flows_max` entries. (network/unknown_budget.h limits the bytes of unknown sources.)
 //
-// The entry of a peer outside the address vector is deleted when nothing refers to the peer and no frame of
-// its last session can arrive any more.
+// The entry of a peer outside the address vector is deleted once nothing refers to the peer, and no more
+// frames of its last session can arrive.
 #pragma once
 
 #include <cstddef>

@@ -31,8 +31,8 @@ struct EngineSettings : protocol::MessengerSettings {
   Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
   Duration peer_timeout = 20s;  ///< a peer that is silent for this time, while others are heard, is dead
   Duration outage = 120s;       ///< the longest time in which the silence of all peers does not count
-  /// An idle session sends a keep-alive after this time, because firewalls that keep state forget a UDP flow
-  /// after 30 s or more without a packet; 0 means never.
+  /// An idle session sends a keep-alive after this time; 0 means never. Stateful firewalls forget a UDP flow
+  /// after 30 s or more without a packet.
   Duration refresh_interval = 25s;
   Duration stuck_timeout{
       0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never

@@ -116,8 +116,8 @@ void PeerReach::close(Peer& peer, Status status) {
   peer.reach_reason = orderly ? "the peer has closed" : std::string("lost: ") + describe(status);
   messenger_.fail(peer.channel, status, !orderly);
   for (Transport* const each : transports_) each->close(peer);
-  // A peer that has closed or restarted does not count as lost. Neither does a peer for which this process had
-  // no memory: the next operation with it may succeed.
+  // A peer that has closed or restarted does not count as lost. Neither does a peer for which this process
+  // had no memory: the next operation with it may succeed.
   const bool may_succeed = status == Status::reset || status == Status::no_memory;
   if (orderly || (!was_lost && may_succeed)) {
     peer.reach = NotMet{.departed = orderly};

@@ -17,17 +17,17 @@
 //
 // Duties of a transport:
 //
-//   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry of
-//              every peer, because peers outlive transports.
+//   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry
+//              of every peer, because peers outlive transports.
 //   outgoing   open() makes a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
 //   incoming   When a peer calls (transport/peer_reach.h), the transport finds the peer by
 //              PeerTable::find_or_add(). If any process can call, the transport asks
-//              AdmissionControl::admits() before that. After that it calls PeerReach::called() and, unless the
-//              peer has a carrier, open(). A carrier of another transport stays the peer's carrier until the
-//              peer is closed: meanwhile messages arrive by one transport and leave by the other. If a new
-//              process calls under the name of an old one, see PeerReach::succeeds().
-//   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the promised
-//              order. The transport keeps what the unexpected store cannot take yet (holding()).
+//              AdmissionControl::admits() before that. After that it calls PeerReach::called() and, unless
+//              the peer has a carrier, open(). A carrier of another transport stays the peer's carrier until
+//              the peer is closed: meanwhile messages arrive by one transport and leave by the other. If a
+//              new process calls under the name of an old one, see PeerReach::succeeds().
+//   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the
+//              promised order. The transport keeps what the unexpected store cannot take yet (holding()).
 //   tokens     Once the peer has a segment, receive() or transmit() gives its token to Messenger::acked();
 //              post() never does. A carrier that acknowledges on post (carrier::Traits) has no tokens.
 //   memory     Each pending access ends with one call of Messenger::rma().over(), whether or not it succeeds.
@@ -152,8 +152,8 @@ class Transport {
   /// vector.
   virtual bool vouches_for(Peer&) { return false; }
   virtual bool vouches_for_name(const SocketAddress&) { return false; }
-  /// Returns a text for the log: after how long the peer was given up, and which setting decides that, or
-  /// what else this transport knows about the loss. The text may be empty.
+  /// Returns a text for the log about the loss of the peer. For example, it says after how long the peer was
+  /// given up, and which setting decides that. The text may be empty.
   virtual std::string loss_detail(const Peer&, Status) const { return {}; }
   /// Returns what the user may do about a loss with this status, as " (...)" for the end of the line in the
   /// log. Returns an empty text if this transport has no advice.

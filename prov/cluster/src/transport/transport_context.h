@@ -30,7 +30,7 @@ struct TransportContext {
   AdmissionControl& admission;
   PeerReach& reach;
   PackingPolicy& packing;
-  carrier::RegisteredMemory& memory;  ///< of the endpoint's domain
+  carrier::RegisteredMemory& memory;  ///< the registered memory of the endpoint's domain
   Outage& outage;                     ///< the network transport says when there is one
 };
 

@@ -6,8 +6,8 @@
 // Several threads may sleep on one engine: in calls that wait, in an application's select, and in the
 // progress thread. None of them misses an event, because of this invariant: while a thread sleeps, every
 // source is either armed or keeps the descriptor readable. A readable source stays readable until arm()
-// handles it, and arm() then arms it again. If another thread makes a change that needs a turn (a new ring,
-// an earlier deadline, a message to the endpoint itself), it sets the alarm to an earlier time
+// handles it, and arm() then arms it again. A thread may make a change that needs a turn: a new ring, an
+// earlier deadline, a message to the endpoint itself. Then it sets the alarm to an earlier time
 // (EventLoop::wake_sleepers). A thread that wakes disarms nothing. So an engine that is awake may get one
 // useless doorbell per ring.
 //

@@ -30,8 +30,8 @@ inline constexpr std::uint32_t kSibling = 8;
 inline constexpr std::uint32_t kAcksLate = 16;
 /// Frames on the EtherType path to the sender may have link::kEthertypeFrameMax bytes.
 inline constexpr std::uint32_t kEthertypeWhole = 64;
-/// VerbsBlocks follow the further addresses and the sibling. An endpoint that does not know this bit skips
-/// them: they are within the size of the opening, behind all that it knows.
+/// VerbsBlocks follow the further addresses and the sibling. They are within the size of the opening, behind
+/// all other blocks. So an endpoint that does not know this bit skips them.
 inline constexpr std::uint32_t kVerbs = 128;
 }  // namespace feature
 
@@ -69,7 +69,7 @@ inline constexpr std::size_t kRailsMax = 8;
 
 /// A queue pair of the sender, on an RDMA device. It receives frames of sessions, but no first contact.
 struct VerbsBlock {
-  std::uint8_t kind;  ///< of the GID, see enum class Gid. Readers skip blocks of other kinds.
+  std::uint8_t kind;  ///< kind of the GID (enum class Gid); readers skip other kinds
   std::uint8_t mtu;   ///< code of the longest datagram: 1 = 256 bytes, 2 = 512, ..., 5 = 4096
   std::uint8_t more;  ///< number of VerbsBlocks behind this one
   std::uint8_t reserved;
@@ -80,7 +80,7 @@ static_assert(sizeof(VerbsBlock) == 24);
 
 enum class Gid : std::uint8_t { roce_v2 = 1 };
 
-/// The Q_Key of all queue pairs. It protects nothing: sessions and keys do.
+/// The Q_Key of all queue pairs. It protects nothing, because sessions and keys protect the frames.
 inline constexpr std::uint32_t kQueueKey = 0x2c1f0000;
 /// The largest number of queue pairs that an endpoint names. Readers ignore further blocks.
 inline constexpr std::size_t kVerbsMax = 4;
@@ -99,7 +99,7 @@ struct Opening {
   std::uint64_t epoch = 0;
   SocketAddress name;
   std::uint8_t rails = 0;  ///< number of RailBlocks that follow: one for each rail except that of the name
-  std::uint8_t verbs = 0;  ///< of an opening to encode: the number of VerbsBlocks that follow
+  std::uint8_t verbs = 0;  ///< number of VerbsBlocks that follow; set only for encoding
   std::uint32_t features = 0;
   std::uint16_t incarnation = 0;
   std::uint16_t frame_max = 0;
