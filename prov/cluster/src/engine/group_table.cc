@@ -112,7 +112,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   std::unique_ptr<link::MulticastReceiver> socket;
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
-    parts_.environment.log.warn("cannot join group %s, because a group without a roster needs multicast: %s",
+    parts_.environment.log.warn("cannot join group %s, because its members find each other by multicast: %s",
                                 op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
   }

@@ -207,7 +207,7 @@ void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const 
   if (now < next_source_warning_) return;
   next_source_warning_ = now + kSourceWarningInterval;
   parts_.environment.log.warn(
-      "peer %s is refused: its opening arrived from %s, which is not an address of the peer (does a router "
+      "peer %s is refused: its first frame came from %s, which is not an address of the peer (does a router "
       "translate addresses?)",
       name.text().c_str(), source.text().c_str());
 }

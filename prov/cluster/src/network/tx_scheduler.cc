@@ -155,7 +155,7 @@ void TxScheduler::tell_of_outage(Time now, OutageWatch::News news) {
   } else if (news == News::limit) {
     log.warn(
         "the outage has lasted for %.1f s (FI_CLUSTER_OUTAGE): peers that stay silent for "
-        "FI_CLUSTER_PEER_TIMEOUT are given up",
+        "FI_CLUSTER_PEER_TIMEOUT are declared lost",
         seconds(outage_.length(now)));
   }
 }

@@ -124,7 +124,8 @@ class TableLock {
   bool held_;
 };
 
-const char* const kStopped = "another process of this user holds the table of rings for too long";
+const char* const kStopped =
+    "another process of this user has locked the table of rings for too long (is it stopped?)";
 
 /// The groups of this process.
 struct KnownGroup {
@@ -356,7 +357,7 @@ bool RingGroup::enter(RingSeat& seat, std::string& reason) {
     return !looks_only && (enter_fanout(seat, reason) || !reason.empty());
   };
   if (!seat.inherited && !await(attempt))
-    reason = "another process of this user is making its receive ring for too long";
+    reason = "another process of this user takes too long to make its receive ring (is it stopped?)";
   return reason.empty() && install(seat, list, reason);
 }
 

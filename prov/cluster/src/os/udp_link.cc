@@ -153,7 +153,7 @@ bool readdress(UdpPort& port, WatchedInterface& interface, Log& log) {
     return false;
   }
   interface.move_to(port.name());
-  log.warn("this node has the address %s in place of %s: peers with a session are told so",
+  log.warn("this node has the address %s in place of %s: peers with a session get the new address",
            port.name().text().c_str(), before.text().c_str());
   return true;
 }

@@ -138,7 +138,7 @@ int read_addresses(const char* node, const char* service, std::uint64_t flags, c
   out.port = out.source.port();
   const bool both = !out.source.empty() && !out.destination.empty();
   if (both && out.source.family() != out.destination.family()) {
-    reason = "source and destination are of different families";
+    reason = "source and destination belong to different address families";
     return -FI_ENODATA;
   }
   if (!out.source.empty()) out.family = out.source.family();

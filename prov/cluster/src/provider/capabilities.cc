@@ -136,7 +136,7 @@ void check_domain(Check& check, const Capabilities& capabilities, const fi_domai
              "unknown av_type");
   check.that(number_of(hint.resource_mgmt) >= FI_RM_UNSPEC && number_of(hint.resource_mgmt) <= FI_RM_ENABLED,
              "unknown resource_mgmt");
-  check.that(is_registration_mode(hint.mr_mode, caller.version), "mr_mode is no registration mode");
+  check.that(is_registration_mode(hint.mr_mode, caller.version), "mr_mode is not a registration mode");
   check.at_most("mr_key_size", hint.mr_key_size, kKeySize);
   check.at_most("cq_data_size", hint.cq_data_size, kCompletionDataSize);
   check.at_most("cq_cnt", hint.cq_cnt, kObjectsMax);

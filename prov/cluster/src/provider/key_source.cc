@@ -88,9 +88,9 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
     const bool digits =
         std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
     if (!digits || item.size() % 2 != 0 || item.size() < kDigitsMin || item.size() > kDigitsMax) {
-      error = "a key is 32 to 128 hexadecimal digits, an even number; this one is not";
+      error = "a key has 32 to 128 hexadecimal digits, an even number of them; this one does not";
     } else if (keys.size() == kKeysMax) {
-      error = "there are more than two keys: the first is used, the second is accepted as well";
+      error = "it has more than two keys; two are allowed: the first is used, the second is also accepted";
     } else {
       keys.emplace_back(item);
       continue;

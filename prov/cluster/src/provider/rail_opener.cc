@@ -131,7 +131,8 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
   const auto further = multipath::choose_rails(places, named, options.text(Options::Name::rails), unknown);
   for (const std::string& name : unknown) {
     log.warn(
-        "FI_CLUSTER_RAILS names %s, but no interface of this name is up and has an address of this family",
+        "FI_CLUSTER_RAILS names %s, but no interface of this name is up and has an address of this family "
+        "(ip address shows the interfaces)",
         name.c_str());
   }
   for (const InterfaceAddress* place : further) {

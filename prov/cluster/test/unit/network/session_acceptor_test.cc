@@ -93,7 +93,8 @@ TEST_F(SessionAcceptorTest, AnOpeningFromAnotherAddressIsReportedOnce) {
   for (int i = 0; i < 3; ++i) inject(test::kUnknownSource, kA, call);
   pass(a);
   EXPECT_EQ(a.counters().refused_malformed, 3u);
-  EXPECT_EQ(a.logged(kB.text() + " is refused: its opening arrived from " + test::kUnknownSource.text()), 1u);
+  EXPECT_EQ(a.logged(kB.text() + " is refused: its first frame came from " + test::kUnknownSource.text()),
+            1u);
   clock.advance(61s);
   inject(test::kUnknownSource, kA, call);
   pass(a);
