@@ -32,12 +32,13 @@ UNCHANGED_SEEDS = 20
 
 
 def sources(tree):
-    """Without what one kind of processor does by its own instructions, since _other.cc is for all, and without the
-    wrappers of cancellation points, which are for the linker of the plugin."""
+    """Without what one kind of processor does by its own instructions, since _other.cc is for all; without the wrappers
+    of cancellation points, which are for the linker of the plugin; and as if built without the headers of libibverbs."""
     components = [path for path in sorted((tree / "src").iterdir()) if path.is_dir() and path.name not in INTERFACE]
     found = [path for component in components for path in sorted(component.rglob("*.cc"))]
     found += sorted((tree / "print").glob("*.cc")) + sorted((tree / "sim").glob("*.cc"))
-    return [path for path in found if not path.name.endswith(("_x86.cc", "_arm64.cc", "cancellation_points.cc"))]
+    left_out = re.compile(r"_(x86|arm64)\.cc$|^cancellation_points\.cc$|^verbs_(link|device|library|queue)\.cc$")
+    return [path for path in found if not left_out.search(path.name)]
 
 
 def write_rules(tree, launcher):
