@@ -17,16 +17,14 @@ const char* name_of(const OutgoingRequest& request) {
 
 const char* announced_waits_for(const PulledRequest& request) {
   if (request.posted >= request.length && request.length != 0) return "to confirm it";
-  if (request.posted != 0 || request.receiver_id != 0) return "to fetch the rest of it";
+  if (request.posted != 0 || request.pulls.count() != 0) return "to fetch the rest of it";
   return request.kind == OutgoingRequest::Kind::message ? "to post a receive that matches it" : "to fetch it";
 }
 
 const char* posted_waits_for(const OutgoingRequest& request) {
   if (request.kind == OutgoingRequest::Kind::atomic) return "to answer it";
   if (request.kind == OutgoingRequest::Kind::write) return "to confirm it";
-  const bool delivery =
-      static_cast<const SendRequest&>(request).completion_level == CompletionLevel::delivery;
-  return delivery && request.unanswered == 0 ? "to post a receive that matches it" : "to acknowledge it";
+  return request.unanswered == 0 ? "to confirm it" : "to acknowledge it";
 }
 
 const char* waits_for(const OutgoingRequest& request) {

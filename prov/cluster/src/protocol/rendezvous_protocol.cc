@@ -48,7 +48,13 @@ bool RendezvousProtocol::stream(PulledRequest& request) {
   Channel& channel = *request.channel;
   Carrier& carrier = *channel.carrier;
   PullRange& range = request.pulls.front();
-  if (range.address != 0 && DirectCopy::place(control_, request, range)) range.offset = range.end;
+  const auto count = [&](std::size_t bytes) {
+    request.posted = std::min(request.posted + bytes, request.length);  // a range may be pulled twice
+  };
+  if (range.address != 0 && DirectCopy::place(control_, request, range)) {
+    count(range.end - range.offset);
+    range.offset = range.end;
+  }
   range.address = 0;
   while (range.offset < range.end) {
     const wire::Segment segment{
@@ -59,6 +65,7 @@ bool RendezvousProtocol::stream(PulledRequest& request) {
     if (taken == 0) return false;
     if (token != 0) ++request.unanswered;
     range.offset += taken;
+    count(taken);
     channel.tx.bulk_bytes += taken;
   }
   request.pulls.pop_front();

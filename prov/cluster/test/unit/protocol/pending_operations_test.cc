@@ -30,6 +30,15 @@ TEST_F(PendingOperationsTest, ALongSendWaitsForAReceiveThatFetchesIt) {
   std::vector<std::byte> target(1 << 20);
   ASSERT_EQ(receive(right, target, 9), Status::ok);
   EXPECT_EQ(list(right), Texts{"receive: to send the rest of it"});
+  left.carrier.capacity = 2;
+  right.messenger.pump();
+  carry(right, left);
+  EXPECT_EQ(list(left), Texts{"send: to fetch the rest of it"});
+  left.messenger.pump();
+  std::vector<PendingOperation> sends;
+  collect(left.channel, sends);
+  ASSERT_EQ(sends.size(), 1u);
+  EXPECT_EQ(sends[0].done, 2 * left.carrier.segment_payload);
   std::vector<PendingOperation> all;
   collect(right.channel, all);
   ASSERT_EQ(all.size(), 1u);
