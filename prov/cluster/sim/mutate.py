@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Plants mistakes in the library, one at a time, and demands that the simulator detects each of them.
 
-    mutate.py [--seeds 200] [--jobs 2] [--only WORDS] [--scratch DIRECTORY] [--keep] [--check | --self-test]
+    mutate.py [--seeds 1000] [--jobs 2] [--only WORDS] [--scratch DIRECTORY] [--keep] [--check | --self-test]
 
 Works on a copy of the sources in a scratch directory, never on the tree itself, and compiles there only what a
 mistake touches. Prints a table: each mistake, and the first seed that detects it. Exit status 0 if all were
@@ -144,7 +144,7 @@ def run(tree, chosen, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--seeds", type=int, default=1000)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", default="")
     parser.add_argument("--scratch", help="make the scratch directory here")
