@@ -307,8 +307,14 @@ class PacketRings {
   std::unique_ptr<PacketRing> open_main() {
     return open(RingShape::of_super_frames(name_.family(), settings_.ring_slots));
   }
-  /// Returns null if the ring cannot be opened. The link works without it.
-  std::unique_ptr<PacketRing> open_ethertype();
+  std::unique_ptr<PacketRing> open_ethertype() {
+    std::unique_ptr<PacketRing> ring;
+    if (!enough_memory_for([&] { ring = open(RingShape::of_small_frames(settings_.ring_slots)); }))
+      failure_.error = ENOMEM;
+    return ring;
+  }
+  /// Warns that the link works without the ring for EtherType 0x88b5.
+  void warn_of_missing_ethertype() const;
   int error() const { return failure_.error; }
   std::shared_ptr<const RingTable> group() const { return group_ ? group_->shared_table() : nullptr; }
   /// Returns why the group does not work.
@@ -338,16 +344,12 @@ std::unique_ptr<PacketRing> PacketRings::open(const RingShape& shape) {
   return ring;
 }
 
-std::unique_ptr<PacketRing> PacketRings::open_ethertype() {
-  std::unique_ptr<PacketRing> ring = open(RingShape::of_small_frames(settings_.ring_slots));
-  if (ring == nullptr) {
-    environment_.log.warn(
-        "small frames on %s are sent as IP packets, because the ring for EtherType 0x88b5 cannot be "
-        "opened: %s (FI_CLUSTER_ETHERTYPE=no suppresses this line)",
-        interface_.name.c_str(),
-        failure_.error != 0 ? error_text(failure_.error).c_str() : failure_.group.c_str());
-  }
-  return ring;
+void PacketRings::warn_of_missing_ethertype() const {
+  environment_.log.warn(
+      "small frames on %s are sent as IP packets, because the ring for EtherType 0x88b5 cannot be "
+      "opened: %s (FI_CLUSTER_ETHERTYPE=no suppresses this line)",
+      interface_.name.c_str(),
+      failure_.error != 0 ? error_text(failure_.error).c_str() : failure_.group.c_str());
 }
 
 }  // namespace
@@ -368,7 +370,13 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
     PacketRings opener(port->name(), interface, settings, environment);
-    ring = opener.open_main();
+    PacketRings ethertype_opener = opener;
+    {
+      // The kernel waits for RCU grace periods whenever it makes a ring. The thread makes these waits overlap.
+      std::optional<HelperThread> meanwhile;
+      if (wants_ethertype) meanwhile.emplace([&] { ethertype_ring = ethertype_opener.open_ethertype(); });
+      ring = opener.open_main();
+    }
     error = opener.error();
     if (group != nullptr) *group = opener.group();
     if (ring == nullptr && error == 0) {
@@ -377,7 +385,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
                            port->name().text().c_str(), reason.c_str());
       return nullptr;
     }
-    if (ring && wants_ethertype) ethertype_ring = opener.open_ethertype();
+    if (ring && wants_ethertype && !ethertype_ring) ethertype_opener.warn_of_missing_ethertype();
   }
   // The socket begins to ignore the interface after the ring is open, so that no frame is lost. In between, a
   // frame may arrive twice: through the socket and through the ring. Such a duplicate does no harm.

@@ -44,8 +44,9 @@ constexpr std::size_t kGroupBytesMin = 64 * 1024 * 1024;
 
 // The locks of the table's file, as offsets of bytes.
 constexpr off_t kTableLock = 0;
-constexpr off_t kProgramLock = 1;
+constexpr off_t kProgramLocks = 1;  ///< one for each kind of ring
 constexpr off_t kProcessLocks = 16;
+static_assert(kProgramLocks + static_cast<off_t>(kRingKinds) <= kProcessLocks);
 
 /// The three messages to a process that joins. Each carries one descriptor.
 enum class Part : std::uint64_t { door = 1, keeper, table };
@@ -391,15 +392,17 @@ bool RingGroup::enter_fanout(RingSeat& seat, std::string& reason) {
 bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reason) {
   std::uint64_t wanted = 0;
   if (const TableLock locked(file_, table_mutex_); locked) wanted = list.changes;
+  const std::size_t kind = static_cast<std::size_t>(seat.kind);
+  const off_t lock = kProgramLocks + static_cast<off_t>(kind);
   const std::atomic_ref<std::uint64_t> installed(list.installed);
   const auto is_installed = [&] { return installed.load(std::memory_order_acquire) >= wanted; };
   const bool in_time = await([&] {
     if (is_installed()) return true;
-    const std::lock_guard guard(program_mutex_);
+    const std::lock_guard guard(program_mutexes_[kind]);
     if (is_installed()) return true;
-    if (!set_lock(file_, kProgramLock, F_WRLCK)) return false;
+    if (!set_lock(file_, lock, F_WRLCK)) return false;
     if (!is_installed()) install_now(seat, list, reason);
-    set_lock(file_, kProgramLock, F_UNLCK);
+    set_lock(file_, lock, F_UNLCK);
     return is_installed() || !reason.empty();
   });
   if (!in_time) reason = kStopped;

@@ -18,6 +18,7 @@
 // milliseconds to replace a program, so processes that join at the same time share one installation.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -103,7 +104,7 @@ class RingGroup {
   std::shared_ptr<SharedMemory> memory_;
   std::uint32_t self_ = 0;  ///< the number of this process in the group, from 1
   std::mutex table_mutex_;  ///< the locks of the file do not exclude other threads of this process
-  std::mutex program_mutex_;
+  std::array<std::mutex, kRingKinds> program_mutexes_;
   /// Declared last and so destroyed first, because the thread uses the other members.
   std::shared_ptr<void> client_;
 };
