@@ -230,6 +230,36 @@ PAIR_TEST(Connection, ConnectionsShareReceives) {
   host.meet(side);
 }
 
+PAIR_TEST(Connection, AClosedEndpointLeavesNoEvents) {
+  Pair pair(side);
+  pair.host.meet(side);
+  if (!side.first()) {
+    ASSERT_EQ(fi_shutdown(pair.end.get(), 0), 0);  // queues the event, which nobody reads
+  }
+  pair.end.reset();
+  EXPECT_EQ(pair.host.next(milliseconds(300)).kind, ~0u) << "an event of an endpoint that no longer exists";
+  pair.host.meet(side);
+}
+
+// Whether a request comes before the listener closes, meanwhile or after it, the listener survives.
+PAIR_TEST(Connection, AListenerClosesWhileRequestsArrive) {
+  Host host;
+  for (int round = 0; round < 20; ++round) {
+    if (side.first()) {
+      auto passive = host.listen();
+      side.send_blob(1, name_of(passive->fid));
+      for (int i = 0; i < round * 20; ++i) host.progress();
+      passive.reset();
+      EXPECT_EQ(host.next(milliseconds(1)).kind, ~0u) << "an event of a closed listener";
+    } else {
+      const Owned<fid_ep> end = host.open(host.info.get());
+      ASSERT_EQ(fi_connect(end.get(), side.receive_blob(0).data(), nullptr, 0), 0);
+      host.next(milliseconds(5));
+    }
+    host.meet(side);
+  }
+}
+
 PAIR_TEST(Connection, AShutdownEndsBothSidesOnce) {
   Pair pair(side);
   pair.host.meet(side);

@@ -94,7 +94,8 @@ void ConnectedEnd::connected(ConstBytes data) {
   phase_.store(Phase::connected, std::memory_order_release);
   if (closing_.load()) return;
   Eq& eq = *endpoint_.bound().eq();
-  if (!enough_memory_for([&] { eq.add(FI_CONNECTED, connection_event(endpoint_.fid, nullptr, data)); }))
+  if (!enough_memory_for(
+          [&] { eq.add(FI_CONNECTED, endpoint_.fid, connection_event(endpoint_.fid, nullptr, data)); }))
     eq.note_lost_event();
 }
 
@@ -108,7 +109,8 @@ void ConnectedEnd::ended(const SocketAddress& peer, Status cause) {
   if (closing_.load()) return;
   if (cause != Status::ok) return endpoint_.report_loss(peer, cause);
   Eq& eq = *endpoint_.bound().eq();
-  if (!enough_memory_for([&] { eq.add(FI_SHUTDOWN, connection_event(endpoint_.fid, nullptr, {})); }))
+  if (!enough_memory_for(
+          [&] { eq.add(FI_SHUTDOWN, endpoint_.fid, connection_event(endpoint_.fid, nullptr, {})); }))
     eq.note_lost_event();
 }
 

@@ -190,6 +190,7 @@ Endpoint::~Endpoint() {
   served_regions_.reset();
   roster_entry_.reset();
   owned_engine_.reset();  // before the release of the objects to which the engine reports
+  if (connected_end_ != nullptr && bound_.eq() != nullptr) bound_.eq()->forget(fid);
   domain_->deferred_work().forget(*this);
 }
 
@@ -240,6 +241,7 @@ int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
 int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (original_) return original_->bind(object, flags);
   if (object == nullptr) return -FI_EINVAL;
+  if (options_.connects() && object->fclass == FI_CLASS_AV) return -FI_EINVAL;
   if (engine_ == nullptr) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
@@ -278,23 +280,27 @@ int Endpoint::enable() {
   if (engine_ != nullptr) return 0;
   if (const int error = bound_.check_complete(options_)) return error;
   if (const int error = ensure_engine()) return error;
-  if (connected_end_ != nullptr && !connected_end_->take_request()) return -FI_ECONNABORTED;
+  const auto leave = [&] {  // no queue may poll an engine that is not enabled
+    bound_.remove_engine(*owned_engine_);
+    domain_->mr_progress().remove_engine(*owned_engine_);
+    domain_->work_progress().remove_engine(*owned_engine_);
+  };
   try {
     bound_.add_engine(*owned_engine_, options_);
     if (options_.caps() & (FI_RMA | FI_ATOMIC)) domain_->mr_progress().add_engine(*owned_engine_);
     domain_->work_progress().add_engine(*owned_engine_);
-    connect_bound();
-  } catch (...) {  // memory has run out; no queue may poll an engine that is not enabled
-    bound_.remove_engine(*owned_engine_);
-    domain_->mr_progress().remove_engine(*owned_engine_);
-    domain_->work_progress().remove_engine(*owned_engine_);
+    if (connect_bound()) return 0;
+  } catch (...) {  // memory has run out
+    leave();
     throw;
   }
-  return 0;
+  leave();
+  return -FI_ECONNABORTED;
 }
 
-/// Connects the engine with the bound objects, and the data operations with the engine.
-void Endpoint::connect_bound() {
+/// Connects the engine with the bound objects, and the data operations with the engine. Returns false if the
+/// connection request for which the endpoint was opened no longer waits.
+bool Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (bound_.eq() != nullptr && connected_end_ == nullptr) {
     bindings.losses = &events_;
@@ -313,10 +319,13 @@ void Endpoint::connect_bound() {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
                                               bindings.remote_access.writes != nullptr);
   }
+  // From now on this endpoint answers the request, so nothing may fail any more.
+  if (connected_end_ != nullptr && !connected_end_->take_request()) return false;
   options_.set_completion_mode(bound_.completion_mode());
   engine_ = owned_engine_.get();
   if (connected_end_ != nullptr) connected_end_->begin();
   point_to_ops(true);
+  return true;
 }
 
 int Endpoint::set_op_flags(const std::uint64_t* flags) {
@@ -415,13 +424,15 @@ int Endpoint::set_name(void* address, std::size_t size) {
   return 0;
 }
 
-/// Writes an FI_SHUTDOWN event. After the standard entry, the event contains the peer and the cause of the
-/// loss (include/rdma/fi_ext_cluster.h).
-void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
-  struct {
-    std::byte entry[sizeof(fi_eq_cm_entry)];
-    fi_cluster_peer_lost lost;
-  } event{};
+struct Endpoint::LossEvent {
+  std::byte entry[sizeof(fi_eq_cm_entry)];
+  fi_cluster_peer_lost lost;
+};
+
+/// Returns the bytes of an FI_SHUTDOWN event. After the standard entry, the event contains the peer and the
+/// cause of the loss (include/rdma/fi_ext_cluster.h).
+Endpoint::LossEvent Endpoint::loss_event(std::uint64_t handle, const SocketAddress& peer, Status cause) {
+  LossEvent event{};
   sockaddr_storage address;
   event.lost.peer = handle;
   event.lost.err = fi_errno_of(cause);
@@ -430,14 +441,23 @@ void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer
   static_assert(sizeof event.lost.address == sizeof(sockaddr_in6));
   std::memcpy(event.lost.address, &address, event.lost.address_size);
   std::snprintf(event.lost.cause, sizeof event.lost.cause, "%s", describe(cause));
-  const fid_t fid = &endpoint.fid;
-  std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &fid, sizeof fid);
+  const fid_t its_fid = &fid;
+  std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &its_fid, sizeof its_fid);
   static_assert(sizeof event == sizeof event.entry + sizeof event.lost);
+  return event;
+}
+
+void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
+  const LossEvent event = endpoint.loss_event(handle, peer, cause);
   endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops the event
 }
 
 void Endpoint::report_loss(const SocketAddress& peer, Status cause) {
-  events_.peer_lost(engine::ConnectionEndpoint::kPeer, peer, cause);
+  const LossEvent event = loss_event(engine::ConnectionEndpoint::kPeer, peer, cause);
+  const ConstBytes bytes = as_bytes(&event, sizeof event);
+  Eq& eq = *bound_.eq();
+  if (!enough_memory_for([&] { eq.add(FI_SHUTDOWN, fid, {bytes.begin(), bytes.end()}); }))
+    eq.note_lost_event();
 }
 
 void Endpoint::Events::group_joined(void* context) {

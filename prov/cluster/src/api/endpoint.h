@@ -101,9 +101,12 @@ class Endpoint : public fid_ep, public RefCounted {
     Endpoint& endpoint;
   };
 
+  struct LossEvent;
+  LossEvent loss_event(std::uint64_t handle, const SocketAddress& peer, Status cause);
+
   int ensure_engine();
   int use_handle(fid_t handle);
-  void connect_bound();
+  bool connect_bound();
   void point_to_ops(bool enabled);
   template <auto engine_call, typename Op>
   ssize_t post(const Op& op) noexcept;

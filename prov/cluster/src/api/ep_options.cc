@@ -29,20 +29,12 @@ protocol::Ordering ordering_for(std::uint64_t order) {
   };
 }
 
-/// Returns true if receives of this kind take messages from the named source only. FI_EXACT_DIRECTED_RECV
-/// alone concerns both kinds. Beside FI_TAGGED_DIRECTED_RECV it concerns tagged receives only.
-bool directs(std::uint64_t caps, bool tagged) {
-  if (caps & FI_DIRECTED_RECV) return true;
-  if (caps & kTaggedDirectedRecv) return tagged;
-  return caps & kExactDirectedRecv;
-}
-
 bool is_connected_type(const fi_info& info) {
   return number_of(attributes_at(info.ep_attr).type) == FI_EP_MSG;
 }
 
 /// An endpoint with a connection receives from its peer only.
-bool directs(const fi_info& info, bool tagged) {
+bool directs_receives(const fi_info& info, bool tagged) {
   return is_connected_type(info) || directs(info.caps, tagged);
 }
 
@@ -81,8 +73,8 @@ int EpOptions::check(const fi_info& info) {
 }
 
 EpOptions::EpOptions(const fi_info& info)
-    : source_mask_(directs(info, false) ? 0 : protocol::kAddrUnspec),
-      tagged_source_mask_(directs(info, true) ? 0 : protocol::kAddrUnspec),
+    : source_mask_(directs_receives(info, false) ? 0 : protocol::kAddrUnspec),
+      tagged_source_mask_(directs_receives(info, true) ? 0 : protocol::kAddrUnspec),
       connects_(is_connected_type(info)),
       caps_(info.caps),
       ordering_(ordering_for(attributes_at(info.tx_attr).msg_order)),
@@ -133,9 +125,7 @@ void EpOptions::find_fast_ends() {
   fast_inject_end_ = plain(inject_flags_) ? inject_end : 0;
 }
 
-bool EpOptions::wants_exact_source(bool tagged) const {
-  return (caps_ & kExactDirectedRecv) && directs(caps_, tagged);
-}
+bool EpOptions::wants_exact_source(bool tagged) const { return demands_source(caps_, tagged); }
 
 bool EpOptions::takes_multi_recv(bool tagged) const { return !tagged || (caps_ & kTaggedMultiRecv); }
 

@@ -41,9 +41,11 @@ Eq::Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* co
       progress_(fabric.platform(), wait_object) {}
 
 Eq::~Eq() {
-  for (const Event& event : events_) {
-    if (event.info != nullptr) fabric_->platform().free_info(event.info);
-  }
+  for (const Event& event : events_) free(event);
+}
+
+void Eq::free(const Event& event) const {
+  if (event.info != nullptr) fabric_->platform().free_info(event.info);
 }
 
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
@@ -103,9 +105,19 @@ void Eq::report(std::uint32_t event, const void* buffer, std::size_t size) {
   note_overrun();
 }
 
-void Eq::add(std::uint32_t event, std::vector<std::byte> bytes, fi_info* info) {
+void Eq::add(std::uint32_t event, const struct fid& object, std::vector<std::byte> bytes, fi_info* info) {
   const std::lock_guard guard(lock_);
-  push({.kind = event, .bytes = std::move(bytes), .info = info});
+  push({.kind = event, .bytes = std::move(bytes), .object = &object, .info = info});
+}
+
+void Eq::forget(const struct fid& object) {
+  const std::lock_guard guard(lock_);
+  std::erase_if(events_, [&](const Event& event) {
+    const bool forgotten = event.object == &object;
+    if (forgotten) free(event);
+    return forgotten;
+  });
+  clear_if_empty();
 }
 
 void Eq::note_lost_event() {
@@ -128,22 +140,27 @@ void Eq::report_error(struct fid& object, Status cause, ConstBytes data) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&entry);
   const std::lock_guard guard(lock_);
   const auto add_event = [&] {
-    push({.bytes = {bytes, bytes + sizeof entry}, .error = true, .error_data = {data.begin(), data.end()}});
+    push({.bytes = {bytes, bytes + sizeof entry},
+          .error = true,
+          .object = &object,
+          .error_data = {data.begin(), data.end()}});
   };
   if (!enough_memory_for(add_event)) note_overrun();
 }
 
-/// A caller that passes no buffer for err_data gets a pointer that is valid until the next error is read.
+/// A caller that passes no buffer for err_data gets a pointer that is valid until the next error is read. So
+/// does a caller of an API version in which err_data_size did not exist.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);
   if (events_.empty() || !events_.front().error) return -FI_EAGAIN;
   Event& head = events_.front();
   std::memcpy(entry, head.bytes.data(), offsetof(fi_eq_err_entry, err_data));
-  if (entry->err_data == nullptr || entry->err_data_size == 0) {
+  const bool sized = FI_VERSION_GE(fabric_->api_version, FI_VERSION(1, 5));
+  if (!sized || entry->err_data == nullptr || entry->err_data_size == 0) {
     read_data_ = head.error_data;
     entry->err_data = read_data_.empty() ? nullptr : read_data_.data();
-    entry->err_data_size = read_data_.size();
+    if (sized) entry->err_data_size = read_data_.size();
   } else {
     entry->err_data_size = std::min(entry->err_data_size, head.error_data.size());
     std::copy_n(head.error_data.begin(), entry->err_data_size, static_cast<std::byte*>(entry->err_data));

@@ -31,10 +31,13 @@ class Eq : public fid_eq, public RefCounted {
   /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is
   /// lost. After the application has read all events in the queue, its next read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
-  /// Adds an event of a connection, even if the queue is full, because no later event says the same. `info`:
-  /// the fi_info in the event. It belongs to the application once the application has read the event. Throws
-  /// if there is no memory.
-  void add(std::uint32_t event, std::vector<std::byte> bytes, fi_info* info = nullptr);
+  /// Adds an event of a connection, even if the queue is full, because no later event says the same.
+  /// `object`: the endpoint, to which the bytes refer. `info`: the fi_info in the event. It belongs to the
+  /// application once the application has read the event. Throws if there is no memory.
+  void add(std::uint32_t event, const struct fid& object, std::vector<std::byte> bytes,
+           fi_info* info = nullptr);
+  /// Called when an endpoint closes. Removes its events of connections, and its errors.
+  void forget(const struct fid& object);
   /// Makes a later read return -FI_EOVERRUN, because there was no memory for an event.
   void note_lost_event();
   /// Adds an error event: an asynchronous operation of `object` has failed. `data`: what the peer says about
@@ -54,11 +57,13 @@ class Eq : public fid_eq, public RefCounted {
     std::uint32_t kind = 0;
     std::vector<std::byte> bytes = {};  ///< an error event has an fi_eq_err_entry here
     bool error = false;
+    const struct fid* object = nullptr;      ///< of an event of a connection, or of an error
     fi_info* info = nullptr;                 ///< the bytes refer to it; freed here if nobody reads the event
     std::vector<std::byte> error_data = {};  ///< err_data of an error event
   };
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
+  void free(const Event& event) const;
   // Call these with the lock held, except occupied(), which takes the lock itself.
   void pop();
   void clear_if_empty();

@@ -62,16 +62,17 @@ PassiveEndpoint::PassiveEndpoint(Fabric& fabric, InfoPointer info, void* context
 
 PassiveEndpoint::~PassiveEndpoint() {
   fabric_->requests().leave(fid);
-  const auto refused = fabric_->requests().take_all(this);
   if (engine_ == nullptr) return;
   if (listening_) {
     engine_->with_connection([&](engine::ConnectionEndpoint& end) {
-      for (const connection::ConnectRequest& request : refused) end.listener().reject(request, {});
+      closing_ = true;
+      for (const connection::ConnectRequest& request : fabric_->requests().take_all(this))
+        end.listener().reject(request, {});
     });
     eq_->progress().remove(*engine_);
   }
-  engine_.reset();  // its last turns may report requests
-  fabric_->requests().take_all(this);
+  engine_.reset();
+  if (eq_) eq_->forget(fid);
 }
 
 SocketAddress PassiveEndpoint::name() { return ensure_engine() == 0 ? engine_->name() : SocketAddress{}; }
@@ -108,7 +109,7 @@ int PassiveEndpoint::control(int command, void* argument) {
   if (command != FI_BACKLOG) return -FI_ENOSYS;
   const int backlog = argument != nullptr ? *static_cast<const int*>(argument) : -1;
   if (backlog < 0 || listening_) return -FI_EINVAL;
-  backlog_ = static_cast<std::size_t>(backlog);
+  backlog_ = static_cast<std::size_t>(std::max(backlog, 1));
   return 0;
 }
 
@@ -127,6 +128,7 @@ int PassiveEndpoint::listen() {
   if (listening_) return -FI_EOPBADSTATE;
   if (!eq_) return -FI_ENOEQ;
   if (const int error = ensure_engine()) return error;
+  name_ = engine_->name();
   engine_->open_connection(static_cast<connection::RequestListener&>(*this));
   engine_->attach(engine_->connection_addresses(), {});
   eq_->progress().add(*engine_);
@@ -164,14 +166,14 @@ int PassiveEndpoint::get_option(int level, int name, void* value, std::size_t* s
 
 PassiveEndpoint::InfoPointer PassiveEndpoint::info_for(const connection::ConnectRequest& request) const {
   InfoPointer info(fabric_->platform().copy_info(*info_), info_.get_deleter());
-  const bool complete = info != nullptr &&
-                        replace_address(engine_->name(), info->src_addr, info->src_addrlen) &&
+  const bool complete = info != nullptr && replace_address(name_, info->src_addr, info->src_addrlen) &&
                         replace_address(request.asker, info->dest_addr, info->dest_addrlen);
   if (!complete) info.reset();
   return info;
 }
 
 bool PassiveEndpoint::requested(const connection::ConnectRequest& request, ConstBytes data) {
+  if (closing_) return false;
   bool reported = false;
   fid_t request_handle = nullptr;
   enough_memory_for([&] {
@@ -180,7 +182,7 @@ bool PassiveEndpoint::requested(const connection::ConnectRequest& request, Const
     request_handle = fabric_->requests().add(request, this, backlog_);
     if (request_handle == nullptr) return;
     info->handle = request_handle;
-    eq_->add(FI_CONNREQ, connection_event(fid, info.get(), data), info.get());
+    eq_->add(FI_CONNREQ, fid, connection_event(fid, info.get(), data), info.get());
     info.release();
     reported = true;
   });

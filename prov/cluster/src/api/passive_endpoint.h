@@ -60,6 +60,8 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   SocketAddress requested_name_;
   std::size_t backlog_ = kBacklog;
   bool listening_ = false;
+  bool closing_ = false;  ///< from now on all requests are rejected; guarded by the engine's lock
+  SocketAddress name_;    ///< under which this endpoint listens
   AuthKey auth_key_;
   std::unique_ptr<engine::Engine> engine_;
 };

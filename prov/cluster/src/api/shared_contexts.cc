@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/ep_options.h"
+#include "api/newer_capabilities.h"
 #include "api/ops_tables.h"
 #include "base/end_of_memory.h"
 
@@ -121,7 +122,7 @@ SharedRx::SharedRx(Domain& domain, const fi_rx_attr& attributes, void* context)
              &unsupported_ops<fi_ops_atomic>,
              &unsupported_ops<fi_ops_collective>},
       domain_(domain),
-      directs_(attributes.caps & FI_DIRECTED_RECV),
+      caps_(attributes.caps),
       reports_(attributes.op_flags & FI_COMPLETION) {}
 
 int SharedRx::open(Domain& domain, const fi_rx_attr* attributes, fid_ep** handle, void* context) {
@@ -143,7 +144,8 @@ void SharedRx::remove_engine(engine::Engine& engine) {
 /// If an engine has no memory for a stored message, the receive is taken back, so that the call changes
 /// nothing.
 ssize_t SharedRx::receive(RecvOp op) {
-  if (!directs_) op.from = protocol::kAddrUnspec;
+  if (demands_source(caps_, op.tagged) && op.from == protocol::kAddrUnspec) return -FI_EINVAL;
+  if (!directs(caps_, op.tagged)) op.from = protocol::kAddrUnspec;
   const protocol::SharedReceives::Receive receive = receives_.add(op);
   const std::lock_guard lock(mutex_);
   const auto show = [&] {

@@ -44,7 +44,7 @@ class SharedRx : public fid_ep, public RefCounted {
   void add_engine(engine::Engine& engine, protocol::CompletionQueue* queue);
   void remove_engine(engine::Engine& engine);
 
-  /// Posts a receive. `op.from` counts only if the context directs receives (FI_DIRECTED_RECV).
+  /// Posts a receive. `op.from` counts only if the context directs receives of this kind (FI_DIRECTED_RECV).
   ssize_t receive(protocol::RecvOp op);
   /// Cancels one receive that has this context. Any endpoint of the context reports it.
   ssize_t cancel(void* context);
@@ -62,7 +62,7 @@ class SharedRx : public fid_ep, public RefCounted {
 
   InheritedFid inherited_fid_{fid};
   Ref<Domain> domain_;
-  bool directs_;
+  std::uint64_t caps_;
   bool reports_;
   protocol::SharedReceives receives_;
   std::mutex mutex_;  ///< taken before the lock of an engine
