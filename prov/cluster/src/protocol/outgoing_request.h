@@ -197,6 +197,7 @@ struct SendRequest : PulledRequest {
   bool tagged = false;
   bool collective = false;
   bool deferred = false;    ///< of a deferred work queue
+  bool alone = false;       ///< the carrier took it at once as one segment, which does not name the request
   bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
 };
 
