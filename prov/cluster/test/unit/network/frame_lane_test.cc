@@ -115,7 +115,8 @@ TEST_F(FrameLaneOfEngines, EachMessageCompletesWithItsOwnContext) {
       ++by_lane;
     } else {
       const ConstBytes slice = as_bytes(&++a.word, sizeof a.word);
-      ASSERT_EQ(a.engine.send({.context = &context, .slices = {&slice, 1}, .length = sizeof a.word}), Status::ok);
+      ASSERT_EQ(a.engine.send({.slices = {&slice, 1}, .length = sizeof a.word, .context = &context}),
+                Status::ok);
     }
     pass(a, b);
     const std::vector<protocol::Completion> sent = drain(a.sent);

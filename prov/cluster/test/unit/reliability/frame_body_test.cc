@@ -1,9 +1,9 @@
 // The pool of frame bodies: bodies of each size are used again, in any number.
+#include "reliability/frame_body.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
-
-#include "reliability/frame_body.h"
 
 namespace cluster::reliability {
 namespace {
