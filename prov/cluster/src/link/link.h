@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -35,7 +36,9 @@ struct Path {
   std::uint8_t doubts = 0;
 
   bool same_mac(const Path& other) const {
-    return std::memcmp(mac.data(), other.mac.data(), sizeof mac) == 0;
+    using Words = std::array<std::uint16_t, 3>;
+    const auto a = std::bit_cast<Words>(mac), b = std::bit_cast<Words>(other.mac);
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1]) | (a[2] ^ b[2])) == 0;
   }
 };
 

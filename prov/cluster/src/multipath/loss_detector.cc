@@ -117,6 +117,7 @@ void LossDetector::detect(Time now, const RttEstimator& reply_time, std::vector<
     transmissions_.pop_front();
   }
   std::size_t older = any_acked_ ? position(largest_acked_) : 0;  // transmissions before largest_acked_
+  for (; older > 0 && transmissions_.front().settled; --older) transmissions_.pop_front();
   for (std::size_t i = 0; i < older;) {
     Transmission& record = transmissions_[i];
     if (!record.settled && record.sequence.before(known_end_)) {

@@ -30,12 +30,24 @@ namespace cluster::multipath {
 /// struct stands for this many frames, of which `sequence` is the first. Each of them was sent once, and
 /// their sequences and transmission numbers are consecutive.
 struct AckedFrame {
-  Sequence sequence;
-  TransmissionNumber transmission;
+  Sequence sequence{};
+  TransmissionNumber transmission{};
   Time sent_at{};
   bool sent_once = false;  ///< if true, it is certain which transmission has arrived
   std::size_t count = 1;
   Time last_sent_at = sent_at;  ///< when the last of the frames was sent
+
+  /// Adds `next` to these frames if one struct can stand for all of them. Otherwise returns false.
+  bool join(const AckedFrame& next) {
+    const auto ahead = static_cast<std::int32_t>(count);
+    if (!sent_once || !next.sent_once || next.sequence - sequence != ahead ||
+        next.transmission - transmission != ahead) {
+      return false;
+    }
+    count += next.count;
+    last_sent_at = next.last_sent_at;
+    return true;
+  }
 };
 
 class LossDetector {

@@ -489,7 +489,13 @@ void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames
   if (ethertype != PathState::kNone) paths_[ethertype]->validator.on_spurious_loss();
 }
 
+void PathManager::tell_acked() {
+  if (acked_.frames.count != 0) paths_[acked_.path]->recovery.on_frame_acked(acked_.frames);
+  acked_.frames = {.count = 0};
+}
+
 void PathManager::on_ack(Time now, const AckInfo& ack) {
+  tell_acked();
   const bool outdated = largest_acked_ && ack.largest_acked.before(*largest_acked_);
   if (!outdated) largest_acked_ = ack.largest_acked;
   if (ack.spurious != 0) credit_spurious(now, ack);

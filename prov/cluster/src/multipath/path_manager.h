@@ -195,8 +195,15 @@ class PathManager {
   void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next, bool probe);
   /// Records a zero window probe. The peer reports it as a spurious retransmission, although it is not one.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
-  /// Processes an acknowledgement. Call this after PathRecovery::on_frame_acked() for all frames that are
-  /// acknowledged for the first time.
+  /// Notes frames that are acknowledged for the first time and were last sent on this path. The path learns
+  /// of them at the latest with on_ack(), together with other frames that they continue.
+  void on_frames_acked(std::size_t path, const AckedFrame& frames) {
+    if (path == acked_.path && acked_.frames.join(frames)) return;
+    tell_acked();
+    acked_ = {path, frames};
+  }
+  /// Processes an acknowledgement. Call this after on_frames_acked() for all its frames. Only the last of
+  /// several acknowledgements has to be processed.
   void on_ack(Time now, const AckInfo& ack);
   /// Declares overdue frames lost, and appends them to `lost`. The loss of the PMTU probe does not count as
   /// congestion (RFC 8899 3).
@@ -243,6 +250,11 @@ class PathManager {
     bool spurious = false;
   };
 
+  struct Acked {
+    std::size_t path = 0;
+    AckedFrame frames{.count = 0};
+  };
+
   /// Returns how many of the rails have IP addresses. They are the first ones.
   std::size_t ip_rails() const;
   const link::Path& next_validated(bool verbs);
@@ -266,6 +278,7 @@ class PathManager {
   int rank(std::size_t path) const;
   std::size_t least_recent(std::size_t except) const;
 
+  void tell_acked();
   void credit_spurious(Time now, const AckInfo& ack);
   void credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes);
   void remember(const Retransmission& one);
@@ -282,6 +295,7 @@ class PathManager {
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
   bool everywhere_ = true;
+  Acked acked_;                      ///< the last acknowledged frames, of which their path has not learnt
   std::size_t reply_ = 0;            ///< the IP path of the last arrival that needed an answer
   bool reply_by_ethertype_ = false;  ///< that arrival used the EtherType path of `reply_`
   std::uint8_t tried_rail_ = 0;      ///< the last rail tried that is not on the peer's subnet

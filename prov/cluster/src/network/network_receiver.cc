@@ -78,28 +78,6 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Returns the frames that receive_short() has left, or takes a burst from the link.
-std::span<const link::InFrame> NetworkReceiver::next_burst() {
-  if (left_) return *std::exchange(left_, std::nullopt);
-  return std::span(frames_).first(parts_.link->receive_burst(frames_));
-}
-
-NetworkReceiver::Look NetworkReceiver::receive_short(protocol::DirectSuccesses& direct) {
-  const std::span<const link::InFrame> frames = next_burst();
-  if (frames.empty()) {
-    ++empty_polls_;
-    return Look::nothing;
-  }
-  empty_polls_ = 0;
-  const Time now = parts_.environment.clock.now();
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    if (take_lone(now, frames[i], direct)) continue;
-    left_ = frames.subspan(i);
-    return Look::left;
-  }
-  return Look::taken;
-}
-
 /// Processes an arrival that is one frame and may take the frame lane. Returns false if it may not; nothing
 /// is changed then.
 bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct) {
@@ -114,8 +92,8 @@ bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::
   return taken || peer->common.failed;
 }
 
-bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
-                                const link::InFrame& frame, protocol::DirectSuccesses& direct) {
+inline bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
+                                       const link::InFrame& frame, protocol::DirectSuccesses& direct) {
   const bool accounted = peer.held != 0 || peer.common.handle.value == protocol::kAddrNotAvail;
   if (accounted || peer.sibling.claim == RemotePeer::Sibling::Claim::made ||
       !peer.flow->lane().predicts(lone, frame.from)) {

@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "link/link.h"
@@ -72,9 +73,13 @@ class NetworkReceiver {
  private:
   std::size_t receive_from(Time now, const link::InFrame& frame);
   bool take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct);
-  bool take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone, const link::InFrame& frame,
-                 protocol::DirectSuccesses& direct);
-  std::span<const link::InFrame> next_burst();
+  [[gnu::always_inline]] bool take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
+                                        const link::InFrame& frame, protocol::DirectSuccesses& direct);
+  /// Returns the frames that receive_short() has left, or takes a burst from the link.
+  std::span<const link::InFrame> next_burst() {
+    if (left_) return *std::exchange(left_, std::nullopt);
+    return std::span(frames_).first(parts_.link->receive_burst(frames_));
+  }
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
@@ -113,5 +118,21 @@ class NetworkReceiver {
   std::array<link::PathError, 8> path_errors_;  ///< the errors of the last read
   bool sealed_reported_ = false;
 };
+
+inline NetworkReceiver::Look NetworkReceiver::receive_short(protocol::DirectSuccesses& direct) {
+  const std::span<const link::InFrame> frames = next_burst();
+  if (frames.empty()) {
+    ++empty_polls_;
+    return Look::nothing;
+  }
+  empty_polls_ = 0;
+  const Time now = parts_.environment.clock.now();
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (take_lone(now, frames[i], direct)) continue;
+    left_ = frames.subspan(i);
+    return Look::left;
+  }
+  return Look::taken;
+}
 
 }  // namespace cluster::network

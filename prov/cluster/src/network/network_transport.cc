@@ -216,6 +216,7 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote == nullptr) return;
   stats.footprint += sizeof *remote;
   if (remote->flow != nullptr) {
+    remote->flow->settle();
     stats.flow = remote->flow->stats();
     stats.footprint += stats.flow->footprint;
   }

@@ -22,10 +22,6 @@ void put16(std::byte* at, std::size_t value) {
   at[1] = static_cast<std::byte>(value);
 }
 
-std::uint16_t get16(const std::byte* at) {
-  return static_cast<std::uint16_t>(std::to_integer<unsigned>(at[0]) << 8 | std::to_integer<unsigned>(at[1]));
-}
-
 /// Returns the sum of `start` and all 16-bit words (RFC 1071), not folded yet. The size of `bytes` must be
 /// even.
 std::uint32_t sum(ConstBytes bytes, std::uint32_t start) {
@@ -182,22 +178,6 @@ void LastHeaders::remember(ConstBytes frame, const link::InFrame& out) {
   std::memcpy(bytes_.data(), frame.data(), headers_);
   for (std::size_t i = 0; i < bytes_.size(); ++i) bytes_[i] &= mask_[i];
   from_ = out.from;
-}
-
-bool LastHeaders::read(Bytes frame, link::InFrame& out) const {
-  Words words;
-  if (headers_ == 0 || frame.size() < sizeof words) return false;
-  std::memcpy(words.data(), frame.data(), sizeof words);
-  const Pair different = ((words[0] & mask_[0]) ^ bytes_[0]) | ((words[1] & mask_[1]) ^ bytes_[1]) |
-                         ((words[2] & mask_[2]) ^ bytes_[2]) | ((words[3] & mask_[3]) ^ bytes_[3]);
-  const std::size_t end = length_excludes_ + get16(frame.data() + length_at_);
-  const std::size_t length = get16(frame.data() + headers_ - kUdpBytes + 4);
-  if ((different[0] | different[1]) != 0 || end > frame.size() || length < kUdpBytes ||
-      headers_ - kUdpBytes + length > end)
-    return false;
-  out.bytes = frame.subspan(headers_, length - kUdpBytes);
-  out.from = from_;
-  return true;
 }
 
 namespace {

@@ -13,6 +13,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "base/address.h"
@@ -31,6 +32,11 @@ inline constexpr std::size_t kHeadersMax = kEthernetBytes + 40 + kUdpBytes;
 inline constexpr std::size_t kUdpChecksumOffset = 6;
 inline constexpr std::uint16_t kClusterEtherType = 0x88b5;  ///< reserved for experiments (IEEE 802)
 std::uint16_t ip_ether_type(SocketAddress::Family family);
+
+/// Reads a number in network byte order.
+inline std::uint16_t get16(const std::byte* at) {
+  return static_cast<std::uint16_t>(std::to_integer<unsigned>(at[0]) << 8 | std::to_integer<unsigned>(at[1]));
+}
 
 /// The source addresses of a frame: the hardware address of the interface, and the address of the endpoint.
 struct Origin {
@@ -107,7 +113,22 @@ class LastHeaders {
   void forget() { headers_ = 0; }
   /// Does the same as read_headers() if the headers of the frame are like those remembered. Otherwise returns
   /// false, and `out` is unspecified.
-  bool read(Bytes frame, link::InFrame& out) const;
+  [[gnu::always_inline]] bool read(Bytes frame, link::InFrame& out) const {
+    Words words;
+    if (headers_ == 0 || frame.size() < sizeof words) return false;
+    std::memcpy(words.data(), frame.data(), sizeof words);
+    const Pair different = ((words[0] & mask_[0]) ^ bytes_[0]) | ((words[1] & mask_[1]) ^ bytes_[1]) |
+                           ((words[2] & mask_[2]) ^ bytes_[2]) | ((words[3] & mask_[3]) ^ bytes_[3]);
+    const std::size_t end = length_excludes_ + get16(frame.data() + length_at_);
+    const std::size_t length = get16(frame.data() + headers_ - kUdpBytes + 4);
+    if ((different[0] | different[1]) != 0 || end > frame.size() || length < kUdpBytes ||
+        headers_ - kUdpBytes + length > end) {
+      return false;
+    }
+    out.bytes = frame.subspan(headers_, length - kUdpBytes);
+    out.from = from_;
+    return true;
+  }
 
  private:
   /// Two words that the compiler handles by one instruction.

@@ -217,7 +217,7 @@ bool PacketLink::socket_is_due() {
   return ++polls_since_socket_ >= kPollsPerSocketPoll;
 }
 
-std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
+inline std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames, own_);
   const bool both = !ring_->idle();
   // If a frame waits in the IP ring, leaves part of the space for it, even if the other ring is full.

@@ -202,7 +202,7 @@ bool PacketRing::move_to(int index) {
   return true;
 }
 
-void PacketRing::release_slots() {
+inline void PacketRing::release_slots() {
   for (; held_ != 0; --held_) {
     const std::size_t slot = next_ >= held_ ? next_ - held_ : next_ + slots_.size() - held_;
     status_of(slots_[slot]).store(TP_STATUS_KERNEL, std::memory_order_release);

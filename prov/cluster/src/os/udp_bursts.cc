@@ -46,7 +46,7 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t 
   if (stamps == Timestamps::yes) setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
-std::size_t UdpReceiver::take(std::size_t wanted) {
+inline std::size_t UdpReceiver::take(std::size_t wanted) {
   for (std::size_t i = 0; i < wanted; ++i) {
     headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
     headers_[i].msg_hdr.msg_controllen = sizeof(ControlBuffer);
@@ -62,7 +62,7 @@ std::size_t UdpReceiver::take(std::size_t wanted) {
 
 /// Reads the arrival time and the segment size of a received datagram. Either may be missing: timestamps may
 /// be off, and only joined datagrams have a segment size.
-void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
+inline void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
   frame.arrived = kNever;
   frame.segment = 0;
   for (cmsghdr* message = CMSG_FIRSTHDR(&header); message != nullptr;
@@ -80,20 +80,7 @@ void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) const {
   }
 }
 
-std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
-  const std::size_t most = std::min(frames.size(), headers_.size());
-  const std::size_t wanted = std::min(expected_, most);
-  if (wanted == 0) return 0;
-  const std::size_t got = take(wanted);
-  if (got == wanted) {
-    expected_ = std::min(wanted * 2, headers_.size());
-  } else if (got != 0) {
-    expected_ = got;
-  }
-  return hand_over(frames, got);
-}
-
-std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t got) {
+inline std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t got) {
   std::size_t count = 0;
   if (got != 0) arrivals_.refresh();
   for (std::size_t i = 0; i < got; ++i) {
@@ -110,6 +97,23 @@ std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t 
     read_control(header.msg_hdr, frame);
   }
   return count;
+}
+
+std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
+  const std::size_t most = std::min(frames.size(), headers_.size());
+  const std::size_t wanted = std::min(expected_, most);
+  if (wanted == 0) return 0;
+  const std::size_t got = take(wanted);
+  if (got == wanted) {
+    expected_ = std::min(wanted * 2, headers_.size());
+  } else if (got != 0) {
+    expected_ = got;
+  }
+  return hand_over(frames, got);
+}
+
+std::size_t UdpReceiver::receive_all(std::span<link::InFrame> frames) {
+  return hand_over(frames, take(std::min(frames.size(), headers_.size())));
 }
 
 void AsideReceiver::begin_or_end(const link::Thinning& in_effect) {

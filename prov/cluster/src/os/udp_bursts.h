@@ -37,9 +37,7 @@ class UdpReceiver {
   std::size_t receive(std::span<link::InFrame> frames);
   /// Like receive(), but always uses all buffers. If it returns fewer frames than there are buffers, the
   /// socket is empty.
-  std::size_t receive_all(std::span<link::InFrame> frames) {
-    return hand_over(frames, take(std::min(frames.size(), headers_.size())));
-  }
+  std::size_t receive_all(std::span<link::InFrame> frames);
 
  private:
   /// Space for the data that the kernel adds to a datagram: the arrival time and the segment size of UDP_GRO.

@@ -162,26 +162,31 @@ class DirectSuccesses {
   DirectSuccesses() {}
   /// The caller has space for `places` completions.
   DirectSuccesses(const CompletionQueue* queue, std::size_t places)
-      : queue_(queue), left_(std::min(places, kMax)) {}
+      : queue_(queue), places_(std::min(places, kMax)) {}
 
-  void report(CompletionQueue& queue, const Success& success) {
-    if (left_ != 0 && queue_ == &queue) {
-      --left_;
-      successes_[count_++] = success;
+  [[gnu::always_inline]] void report(CompletionQueue& queue, const Success& success) {
+    Success& place = successes_[count_];
+    place = success;
+    if (count_ != places_ && queue_ == &queue) [[likely]] {
+      ++count_;
     } else {
-      queue.push_success(success);
+      push(queue, place);
     }
   }
   std::span<const Success> all() const { return {successes_.data(), count_}; }
 
  private:
+  [[gnu::noinline]] static void push(CompletionQueue& queue, const Success& success) {
+    queue.push_success(success);
+  }
+
   static constexpr std::size_t kMax = 4;
 
   const CompletionQueue* queue_ = nullptr;
-  std::size_t left_ = 0;
+  std::size_t places_ = 0;
   std::size_t count_ = 0;
-  union {  // only those in use are written
-    std::array<Success, kMax> successes_;
+  union {  // only those in use are written; the last one is for a success on its way to its queue
+    std::array<Success, kMax + 1> successes_;
   };
 };
 

@@ -24,11 +24,6 @@ void MatchQueue::post(RecvRequest& receive) {
   if (posted_index_.in_use()) posted_index_.add(receive);
 }
 
-void MatchQueue::withdraw(RecvRequest& receive) {
-  posted_.remove(receive);
-  if (posted_index_.in_use()) posted_index_.remove(receive);
-}
-
 RecvRequest* MatchQueue::first_fit(const Channel* channel, std::uint64_t tag) {
   if (posted_index_.in_use()) return posted_index_.find(channel, tag);
   std::size_t steps = 0;

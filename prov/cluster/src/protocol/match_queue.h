@@ -21,7 +21,10 @@ class MatchQueue {
   bool indexed() const { return posted_index_.in_use(); }
   /// Like post(), for a queue that is not indexed().
   void post_unindexed(RecvRequest& receive) { posted_.push_back(receive); }
-  void withdraw(RecvRequest& receive);
+  void withdraw(RecvRequest& receive) {
+    posted_.remove(receive);
+    if (posted_index_.in_use()) posted_index_.remove(receive);
+  }
   /// Removes and returns the first posted receive that matches this message. Returns null if there is none. A
   /// MultiRecvBuffer stays in the queue.
   RecvRequest* match(const Channel* channel, std::uint64_t tag);

@@ -58,11 +58,13 @@ void OutgoingRequests::acked(Token token, DirectSuccesses& direct) {
   OutgoingRequest* const request = pool_.find(static_cast<std::uint32_t>(token));
   if (request == nullptr) return;  // its channel has failed meanwhile
   --request->unanswered;
-  if (request->kind == Kind::message && whole(static_cast<const SendRequest&>(*request))) [[likely]] {
-    request->channel->outgoing.remove(*request);
-    reporter_.succeeded(static_cast<const SendRequest&>(*request), direct);
-    pool_.release(*request);
-    return;
+  if (request->kind == Kind::message) [[likely]] {
+    const auto& message = static_cast<const SendRequest&>(*request);
+    if (message.alone || whole(message)) [[likely]] {
+      message.channel->outgoing.remove(*request);
+      reporter_.succeeded(message, direct);
+      return message.alone ? pool_.keep(*request) : pool_.release(*request);
+    }
   }
   settle(static_cast<PulledRequest&>(*request));
 }

@@ -51,9 +51,12 @@ class OutgoingRequests {
     request.has_data = op.has_data;
     return request;
   }
-  /// Like acquire_message(), for a message that the carrier takes at once as one segment.
+  /// Like acquire_message(), for a message that the carrier takes at once as one segment. The requests of such
+  /// messages are kept and used again.
   SendRequest& acquire_posted(Channel& channel, const ShortSend& message) {
-    SendRequest& request = *pool_.acquire<SendRequest>();
+    OutgoingRequest* const kept = pool_.take_kept();
+    auto& request = kept != nullptr ? static_cast<SendRequest&>(*kept) : *pool_.acquire<SendRequest>();
+    request.alone = true;
     request.channel = &channel;
     request.context = message.context;
     request.report = message.report;
@@ -64,6 +67,7 @@ class OutgoingRequests {
     request.has_data = message.header.has_data;
     request.state = OutgoingRequest::State::posted;
     request.unanswered = 1;
+    request.noted = {};
     channel.outgoing.push_back(request);
     return request;
   }

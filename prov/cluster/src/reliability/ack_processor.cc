@@ -48,19 +48,14 @@ void AckProcessor::settle() {
   unsettled_.reset();
 }
 
-bool AckProcessor::expects(const wire::LoneFrame& lone) const {
-  const SendWindow& window = queue_.window();
-  return !lone.ack.before(window.first()) && !lone.ack.after(window.next()) &&
-         !lone.largest_acked.before(last_->largest_acked) &&
-         !lone.largest_acked.after(sender_.last_transmission());
-}
-
 void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
   if (last_->ack == lone.ack && last_->largest_acked == lone.largest_acked) return;
   if (lone.largest_acked.after(last_->largest_acked)) timer_.on_answer();
   last_ = {lone.ack, lone.largest_acked, true};
-  const SendWindow& window = queue_.window();
-  if (acknowledge_frames(lone.ack, nullptr) != 0) {
+  SendWindow& window = queue_.window();
+  SentFrame* const oldest = window.acknowledge_oldest(lone.ack);
+  if (oldest != nullptr) on_frame_acked(lone.ack.previous(), *oldest, lone.ack);
+  if (oldest != nullptr || acknowledge_frames(lone.ack, nullptr) != 0) {
     timer_.on_progress(now, window.first() != window.next());
   } else {
     frame_size_.on_answer(lone.largest_acked);
@@ -74,20 +69,27 @@ void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
   if (lone.knows_ack_delay()) news.ack.delay = Duration(lone.ack_delay_ns());
 }
 
+/// Handles the news that a frame with a body has arrived. `complete_before`: the peer has every frame before
+/// this one.
+inline void AckProcessor::on_frame_acked(Sequence s, SentFrame& frame, Sequence complete_before) {
+  paths_.on_frames_acked(frame.path, {s, frame.transmission, frame.sent_at, frame.sendings == 1});
+  for (const carrier::Token token : frame.body->tokens)
+    report(token, s, frame.body->ordered, complete_before);
+  frame_size_.on_acked(s, frame.sendings);
+  if (frame_size_.in_doubt()) [[unlikely]]
+    frame_size_.on_arrived(sizeof(wire::FrameHeader) + frame.body->size());
+  queue_.recycle(std::move(frame.body));
+}
+
 std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* ranges) {
   std::size_t acked = 0;
   const auto on_acked = [&](Sequence s, SentFrame& frame) {
     ++acked;
-    paths_[frame.path].recovery.on_frame_acked({s, frame.transmission, frame.sent_at, frame.sendings == 1});
-    for (const carrier::Token token : frame.body->tokens) report(token, s, frame.body->ordered, ack);
-    frame_size_.on_acked(s, frame.sendings);
-    if (frame_size_.in_doubt()) [[unlikely]]
-      frame_size_.on_arrived(sizeof(wire::FrameHeader) + frame.body->size());
-    queue_.recycle(std::move(frame.body));
+    on_frame_acked(s, frame, ack);
   };
   const auto on_run_acked = [&](const AckedStretch& stretch) {
     acked += stretch.frames.count;
-    paths_[stretch.path].recovery.on_frame_acked(stretch.frames);
+    paths_.on_frames_acked(stretch.path, stretch.frames);
     if (frame_size_.in_doubt()) frame_size_.on_run_arrived(stretch.part);
     if (stretch.token != 0) report(stretch.token, stretch.run_end.previous(), stretch.ordered, ack);
   };
@@ -95,15 +97,7 @@ std::size_t AckProcessor::acknowledge_frames(Sequence ack, const wire::Ack* rang
   return acked;
 }
 
-/// Reports or withholds the token. `s`: the last frame of the operation with this token. `complete_before`:
-/// the peer has every frame before this one.
-void AckProcessor::report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before) {
-  if (ordered && !s.before(complete_before)) {
-    withheld_.push_back({s, token});
-  } else {
-    acked_tokens_.push_back(token);
-  }
-}
+void AckProcessor::withhold(carrier::Token token, Sequence s) { withheld_.push_back({s, token}); }
 
 void AckProcessor::release_withheld() {
   std::erase_if(withheld_, [this](const Withheld& withheld) {
@@ -118,11 +112,6 @@ void AckProcessor::release_withheld() {
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;
   return view.ranges.spurious - std::exchange(spurious_, view.ranges.spurious);
-}
-
-void AckProcessor::take_acked(std::vector<carrier::Token>& tokens) {
-  tokens.clear();
-  tokens.swap(acked_tokens_);
 }
 
 }  // namespace cluster::reliability

@@ -35,14 +35,22 @@ class AckProcessor {
   /// Returns true if take() can handle acknowledgements: no token is withheld, and the peer has answered.
   bool ordinary() const { return withheld_.empty() && last_ && last_->without_ranges; }
   /// Returns true if the acknowledgement in the frame is not older than the last one, and valid.
-  bool expects(const wire::LoneFrame& lone) const;
+  bool expects(const wire::LoneFrame& lone) const {
+    const SendWindow& window = queue_.window();
+    return !lone.ack.before(window.first()) && !lone.ack.after(window.next()) &&
+           !lone.largest_acked.before(last_->largest_acked) &&
+           !lone.largest_acked.after(sender_.last_transmission());
+  }
   /// Like process(), for an acknowledgement that expects() has accepted. What the paths learn (round trips,
   /// losses, congestion) waits for settle().
   void take(Time now, const wire::LoneFrame& lone, Time arrived);
   /// Passes to the paths what take() has postponed. Call it before the paths or their deadlines are used.
   void settle();
   /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.
-  void take_acked(std::vector<carrier::Token>& tokens);
+  void take_acked(std::vector<carrier::Token>& tokens) {
+    tokens.clear();
+    tokens.swap(acked_tokens_);
+  }
 
  private:
   /// The values of the last acknowledgement. A new acknowledgement with the same values is a repetition.
@@ -65,7 +73,16 @@ class AckProcessor {
   };
 
   std::size_t acknowledge_frames(Sequence ack, const wire::Ack* ranges);
-  void report(carrier::Token token, Sequence s, bool ordered, Sequence complete_before);
+  [[gnu::always_inline]] void on_frame_acked(Sequence s, SentFrame& frame, Sequence complete_before);
+  /// Reports or withholds the token. `s`: the last frame of the operation with this token. `complete_before`:
+  /// the peer has every frame before this one.
+  [[gnu::always_inline]] void report(carrier::Token token, Sequence s, bool ordered,
+                                     Sequence complete_before) {
+    if (ordered && !s.before(complete_before)) [[unlikely]]
+      return withhold(token, s);
+    acked_tokens_.push_back(token);
+  }
+  void withhold(carrier::Token token, Sequence s);
   void release_withheld();
   std::uint32_t new_spurious(const wire::FrameView& view);
 

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/end_of_memory.h"
 #include "carrier/carrier.h"
 #include "wire/ack.h"
 #include "wire/frame.h"
@@ -66,6 +65,7 @@ struct FrameBody {
   bool only_answers = false;
   bool awaits_answer = false;          ///< true if the application waits for the peer's `done`
   std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is reused
+  std::unique_ptr<FrameBody> next;     ///< below this body in a stack of the pool
 };
 
 inline void FrameBody::set_padding(std::size_t size) {
@@ -99,27 +99,49 @@ class BodyPool {
   std::unique_ptr<FrameBody> take_slim() { return take(slim_, wire::kSegmentHeaderMax); }
   void give(std::unique_ptr<FrameBody> body) {
     body->reset();
-    FreeList& list = body->capacity == segment_bytes_ ? whole_ : slim_;
-    // Flows that end call this function, too, so it must not throw. If there is no memory for the list, the
-    // body is freed.
-    if (list.size() < kFreeBodiesMax) enough_memory_for([&] { list.push_back(std::move(body)); });
+    (body->capacity == segment_bytes_ ? whole_ : slim_).push(std::move(body));
   }
 
  private:
-  using FreeList = std::vector<std::unique_ptr<FrameBody>>;
+  /// Bodies of one size. The bodies themselves form the stack, so it needs no memory.
+  class Stack {
+   public:
+    Stack() = default;
+    Stack(const Stack&) = delete;
+    /// Frees the bodies one by one. If each of them freed the next one, the calls would be too deep.
+    ~Stack() {
+      while (top_ != nullptr) pop();
+    }
+    bool empty() const { return top_ == nullptr; }
+    /// Frees the body if the stack already has kFreeBodiesMax.
+    void push(std::unique_ptr<FrameBody> body) {
+      if (size_ == kFreeBodiesMax) [[unlikely]]
+        return;
+      ++size_;
+      body->next = std::move(top_);
+      top_ = std::move(body);
+    }
+    std::unique_ptr<FrameBody> pop() {
+      --size_;
+      std::unique_ptr<FrameBody> body = std::move(top_);
+      top_ = std::move(body->next);
+      return body;
+    }
 
-  static std::unique_ptr<FrameBody> take(FreeList& list, std::size_t segment_bytes) {
-    if (list.empty()) return std::make_unique<FrameBody>(segment_bytes);
-    std::unique_ptr<FrameBody> body = std::move(list.back());
-    list.pop_back();
-    return body;
+   private:
+    std::unique_ptr<FrameBody> top_;
+    std::size_t size_ = 0;
+  };
+
+  static std::unique_ptr<FrameBody> take(Stack& stack, std::size_t segment_bytes) {
+    return stack.empty() ? std::make_unique<FrameBody>(segment_bytes) : stack.pop();
   }
 
   static constexpr std::size_t kFreeBodiesMax = 1024;
 
   std::size_t segment_bytes_;
-  FreeList whole_;
-  FreeList slim_;
+  Stack whole_;
+  Stack slim_;
 };
 
 }  // namespace cluster::reliability

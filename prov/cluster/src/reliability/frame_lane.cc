@@ -1,6 +1,5 @@
 #include "reliability/frame_lane.h"
 
-#include <algorithm>
 #include <utility>
 
 namespace cluster::reliability {
@@ -36,27 +35,6 @@ bool FrameLane::send(Time now, link::Link& link) {
   parts_.answer_delay.on_data(now);
   parts_.receiver.on_acknowledged(now);
   return true;
-}
-
-bool FrameLane::from_peer(const link::Path& from) const {
-  const link::Path& first = parts_.paths[0].address;
-  const bool same_mac = !from.mac_known || (first.mac_known && from.same_mac(first));
-  return same_mac && from.link == first.link && first.doubts == 0 && from.to == first.to;
-}
-
-bool FrameLane::predicts(const wire::LoneFrame& frame, const link::Path& from) const {
-  return open() && parts_.status.alive() && frame.session == parts_.handshake.session() &&
-         parts_.receiver.expects(frame.sequence, frame.transmission) && parts_.acks.expects(frame) &&
-         from_peer(from);
-}
-
-bool FrameLane::take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived) {
-  arrived = std::min(arrived, now);
-  parts_.acks.take(now, frame, arrived);
-  parts_.paths.learn_again(from);
-  heard_at_ = now;
-  heard_by_ip_ |= !from.ethertype;
-  return parts_.receiver.take_expected(now, arrived, frame.transmission, frame.ack_now);
 }
 
 }  // namespace cluster::reliability

@@ -24,6 +24,7 @@
 // has sent as many frames as the windows of the path allow without a turn.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -91,5 +92,26 @@ class FrameLane {
   Time heard_at_{};              ///< when take() was last called since settle(); Time{} if it was not
   bool heard_by_ip_ = false;
 };
+
+inline bool FrameLane::from_peer(const link::Path& from) const {
+  const link::Path& first = parts_.paths[0].address;
+  const bool same_mac = !from.mac_known || (first.mac_known && from.same_mac(first));
+  return same_mac && from.link == first.link && first.doubts == 0 && from.to == first.to;
+}
+
+inline bool FrameLane::predicts(const wire::LoneFrame& frame, const link::Path& from) const {
+  return open() && parts_.status.alive() && frame.session == parts_.handshake.session() &&
+         parts_.receiver.expects(frame.sequence, frame.transmission) && parts_.acks.expects(frame) &&
+         from_peer(from);
+}
+
+inline bool FrameLane::take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived) {
+  arrived = std::min(arrived, now);
+  parts_.acks.take(now, frame, arrived);
+  parts_.paths.learn_again(from);
+  heard_at_ = now;
+  heard_by_ip_ |= !from.ethertype;
+  return parts_.receiver.take_expected(now, arrived, frame.transmission, frame.ack_now);
+}
 
 }  // namespace cluster::reliability

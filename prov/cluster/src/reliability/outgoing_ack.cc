@@ -4,21 +4,6 @@
 
 namespace cluster::reliability {
 
-void AckScheduler::on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency,
-                            std::size_t count) {
-  if (!any_frame_ || transmission.after(largest_received_)) {
-    largest_received_ = transmission;
-    largest_received_at_ = at;
-  }
-  any_frame_ = true;
-  frames_ += static_cast<unsigned>(count);
-  awaited_ |= urgency == Urgency::soon;
-  if (urgency == Urgency::soon && !replies_soon_) urgency = Urgency::now;
-  Duration wait = urgency == Urgency::soon ? std::min(kReplyWait, delay_) : delay_;
-  if (urgency == Urgency::now || frames_ >= kFramesMax) wait = Duration::zero();
-  due_ = std::min(due_, now + wait);
-}
-
 OutgoingAck::OutgoingAck(Time now, const AckScheduler& acks, const ReceiveWindow& arrivals)
     : any_(acks.any_frame()),
       gap_(arrivals.has_gap()),

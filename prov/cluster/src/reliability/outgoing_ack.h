@@ -30,7 +30,19 @@ class AckScheduler {
 
   /// Called when this side has read `count` sequenced frames that arrived together, new ones or duplicates.
   /// `at`: when this node received them. `transmission`: the transmission number of the last one.
-  void on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency, std::size_t count = 1);
+  void on_frame(Time now, Time at, TransmissionNumber transmission, Urgency urgency, std::size_t count = 1) {
+    if (!any_frame_ || transmission.after(largest_received_)) {
+      largest_received_ = transmission;
+      largest_received_at_ = at;
+    }
+    any_frame_ = true;
+    frames_ += static_cast<unsigned>(count);
+    awaited_ |= urgency == Urgency::soon;
+    if (urgency == Urgency::soon && !replies_soon_) urgency = Urgency::now;
+    Duration wait = urgency == Urgency::soon ? std::min(kReplyWait, delay_) : delay_;
+    if (urgency == Urgency::now || frames_ >= kFramesMax) wait = Duration::zero();
+    due_ = std::min(due_, now + wait);
+  }
   bool any_frame() const { return any_frame_; }
   bool owed() const { return due_ != kNever; }
   /// Returns when the last acknowledgement left. It covered every frame that this side had read by then.

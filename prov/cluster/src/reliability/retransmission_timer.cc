@@ -4,15 +4,6 @@
 
 namespace cluster::reliability {
 
-void RetransmissionTimer::on_progress(Time now, bool outstanding) {
-  running_ = outstanding;
-  restart(now);
-  tlp_sent_ = false;
-  backoff_ = 0;
-  unanswered_ = 0;
-  expedited_at_ = kNever;
-}
-
 Duration RetransmissionTimer::interval(const multipath::RttEstimator& reply_time) const {
   if (tlp_next(reply_time)) {
     const Duration least = reply_time.established() ? kTlpMin : multipath::RttEstimator::kRtoInitial;

@@ -79,7 +79,14 @@ class RetransmissionTimer {
   void on_sent(Time now) { running_ = true, restart(now); }
   /// Called when the peer has acknowledged frames that it had not acknowledged before. `outstanding`: other
   /// frames are not acknowledged yet.
-  void on_progress(Time now, bool outstanding);
+  void on_progress(Time now, bool outstanding) {
+    running_ = outstanding;
+    restart(now);
+    tlp_sent_ = false;
+    backoff_ = 0;
+    unanswered_ = 0;
+    expedited_at_ = kNever;
+  }
   /// Called when the peer has probably dropped frames. Makes the timer fire at `when` at the latest.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
   /// Returns how long an answer may take because turns are late, as estimated when the timer was last

@@ -160,18 +160,22 @@ class SendWindow {
 
   /// Returns false if a peer that follows the protocol cannot have sent this acknowledgement.
   bool valid_ack(Sequence ack, const wire::Ack* ranges) const;
+  /// If the news is only that the oldest frame has arrived, and this frame has a body, marks it as
+  /// acknowledged and returns it. Otherwise does nothing and returns null. If frames leave one by one, an
+  /// acknowledgement is nearly always such news.
+  SentFrame* acknowledge_oldest(Sequence ack) {
+    if (ack != first_ + 1 || !outstanding_.contains(first_) || at(first_).run != 0) return nullptr;
+    SentFrame& frame = at(first_);
+    remove(first_, frame);
+    first_ = ack;
+    drop_outdated_losses();
+    return &frame;
+  }
   /// Marks frames as acknowledged. For each such frame with a body, calls on_acked(sequence, frame), which
   /// may move the body away. For newly acknowledged frames of runs, calls on_run_acked(stretch). The cost is
   /// one step for each range, each frame with a body, each stretch, and each 64 frames of a range.
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
-    if (acknowledges_oldest(ack, ranges)) {  // nearly always, if frames leave one by one
-      SentFrame& frame = at(first_);
-      remove(first_, frame);
-      on_acked(first_, frame);
-      first_ = ack;
-      return drop_outdated_losses();
-    }
     if (ack.after(first())) {
       acknowledge_range(first(), ack, on_acked, on_run_acked);
       first_ = ack;
@@ -184,10 +188,6 @@ class SendWindow {
   }
 
  private:
-  /// Returns true if this is only the news that the first frame has arrived, which has a body.
-  bool acknowledges_oldest(Sequence ack, const wire::Ack* ranges) const {
-    return ranges == nullptr && ack == first_ + 1 && outstanding_.contains(first_) && at(first_).run == 0;
-  }
   void widen();
   std::uint16_t free_run();
   FrameRun& run_at(std::uint16_t number) { return runs_[number - 1u]; }

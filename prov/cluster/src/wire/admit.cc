@@ -151,13 +151,6 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity) {
 
 namespace {
 
-/// The first four bytes of a lone frame, as one word. kAckNow may be set as well.
-constexpr std::uint8_t kLoneFlags = kSequenced | kOrdered | kAcknowledges;
-constexpr std::uint32_t kLoneWord = kMagic | kVersion << 8 |
-                                    static_cast<std::uint32_t>(FrameKind::flow) << 16 |
-                                    std::uint32_t{kLoneFlags} << 24;
-constexpr std::uint32_t kLoneMask = ~(std::uint32_t{kAckNow} << 24);
-
 /// Reads the header of the only segment. Returns its size, or 0 if `rest` is anything but one eager message.
 std::size_t read_lone_message(ConstBytes rest, EagerHeader& message) {
   if (rest.size() < sizeof(std::uint64_t)) return 0;
@@ -169,16 +162,6 @@ std::uint32_t low_half(std::uint64_t word) { return static_cast<std::uint32_t>(w
 std::uint32_t high_half(std::uint64_t word) { return static_cast<std::uint32_t>(word >> 32); }
 
 }  // namespace
-
-std::uint32_t session_of_lone(ConstBytes datagram) {
-  Le32 word;
-  Le32 session;
-  if (datagram.size() < sizeof(FrameHeader)) return 0;
-  std::memcpy(&word, datagram.data(), sizeof word);
-  if ((word & kLoneMask) != kLoneWord) return 0;
-  std::memcpy(&session, datagram.data() + offsetof(FrameHeader, session), sizeof session);
-  return session;
-}
 
 bool admit_lone(ConstBytes datagram, LoneFrame& out) {
   if (session_of_lone(datagram) == 0) return false;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstring>
 #include <limits>
 #include <optional>
 
@@ -86,9 +87,23 @@ struct LoneFrame : LoneNumbers {
   std::uint64_t ack_delay_ns() const { return ack_delay * kAckDelayUnit; }
 };
 
+/// The first four bytes of a lone frame, as one word. kAckNow may be set as well.
+inline constexpr std::uint32_t kLoneWord =
+    kMagic | kVersion << 8 | static_cast<std::uint32_t>(FrameKind::flow) << 16 |
+    std::uint32_t{frame_flag::kSequenced | frame_flag::kOrdered | frame_flag::kAcknowledges} << 24;
+inline constexpr std::uint32_t kLoneMask = ~(std::uint32_t{frame_flag::kAckNow} << 24);
+
 /// Returns the session that a lone frame names, or 0 if the bytes do not begin like a lone frame. Nothing is
 /// checked yet.
-std::uint32_t session_of_lone(ConstBytes datagram);
+inline std::uint32_t session_of_lone(ConstBytes datagram) {
+  Le32 word;
+  Le32 session;
+  if (datagram.size() < sizeof(FrameHeader)) return 0;
+  std::memcpy(&word, datagram.data(), sizeof word);
+  if ((word & kLoneMask) != kLoneWord) return 0;
+  std::memcpy(&session, datagram.data() + offsetof(FrameHeader, session), sizeof session);
+  return session;
+}
 /// Reads a datagram that is one lone frame with a checksum. Returns false if it is anything else, or if the
 /// checksum is wrong. admit() then says what it is.
 bool admit_lone(ConstBytes datagram, LoneFrame& out);

@@ -30,7 +30,19 @@ class Chains {
  public:
   /// Continues the inner state over `size` bytes. Does not invert the state before or afterwards.
   CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
-    State crc = state;
+    return size < kChainedMin ? one_chain(state, at, size) : long_data(state, at, size);
+  }
+
+ private:
+  using State = typename Instructions::State;
+
+  static constexpr std::size_t kPartWordsMax = 256;  ///< words of one chain: 2 KB
+  static constexpr std::size_t kChainedMin = 192;    ///< for shorter data, joining costs more than it saves
+  static constexpr auto kPowers = word_powers<2 * kPartWordsMax + 1>();
+
+  /// It is a function of its own because it needs many registers, which short data need not save.
+  [[gnu::noinline]] CLUSTER_CRC_TARGET static std::uint32_t long_data(State crc, const std::byte* at,
+                                                                      std::size_t size) {
     while (size >= kChainedMin) {
       std::size_t words = size / (3 * 8);
       if (words > kPartWordsMax) words = kPartWordsMax;
@@ -38,6 +50,10 @@ class Chains {
       at += 3 * 8 * words;
       size -= 3 * 8 * words;
     }
+    return one_chain(crc, at, size);
+  }
+
+  CLUSTER_CRC_TARGET static std::uint32_t one_chain(State crc, const std::byte* at, std::size_t size) {
     for (; size >= 32; size -= 32, at += 32) {
       crc = Instructions::step(crc, load<std::uint64_t>(at));
       crc = Instructions::step(crc, load<std::uint64_t>(at + 8));
@@ -54,13 +70,6 @@ class Chains {
     if ((size & 1) != 0) narrow = Instructions::step(narrow, load<std::uint8_t>(at));
     return narrow;
   }
-
- private:
-  using State = typename Instructions::State;
-
-  static constexpr std::size_t kPartWordsMax = 256;  ///< words of one chain: 2 KB
-  static constexpr std::size_t kChainedMin = 192;    ///< for shorter data, joining costs more than it saves
-  static constexpr auto kPowers = word_powers<2 * kPartWordsMax + 1>();
 
   template <typename Word>
   CLUSTER_CRC_TARGET static Word load(const std::byte* at) {

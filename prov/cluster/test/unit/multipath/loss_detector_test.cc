@@ -188,6 +188,26 @@ TEST_F(LossDetectorTest, APathThatWasIdleForLongWorksAsBefore) {
   }
 }
 
+TEST(AckedFrameTest, OnlyConsecutiveFramesSentOnceJoin) {
+  const AckedFrame first{{4}, {9}, Time(1ms), true};
+  AckedFrame frames = first;
+  EXPECT_TRUE(frames.join({{5}, {10}, Time(2ms), true}));
+  EXPECT_TRUE(frames.join({{6}, {11}, Time(3ms), true, 2, Time(4ms)}));
+  EXPECT_EQ(frames.count, 4u);
+  EXPECT_EQ(frames.sent_at, Time(1ms));
+  EXPECT_EQ(frames.last_sent_at, Time(4ms));
+  const AckedFrame next{{8}, {13}, Time(5ms), true};
+  const auto joins = [&](AckedFrame behind) { return AckedFrame(frames).join(behind); };
+  EXPECT_TRUE(joins(next));
+  EXPECT_FALSE(joins({{9}, {13}, Time(5ms), true})) << "a frame between them is missing";
+  EXPECT_FALSE(joins({{8}, {14}, Time(5ms), true})) << "something else was sent between them";
+  EXPECT_FALSE(joins({{8}, {13}, Time(5ms), false})) << "it is not certain which transmission arrived";
+  AckedFrame twice = frames;
+  twice.sent_once = false;
+  EXPECT_FALSE(twice.join(next));
+  EXPECT_EQ(twice.count, 4u);
+}
+
 TEST(RttEstimatorTest, FollowsSamplesAndDistrustsOutliers) {
   RttEstimator round_trip;
   EXPECT_FALSE(round_trip.measured());

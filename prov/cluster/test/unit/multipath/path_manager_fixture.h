@@ -50,7 +50,7 @@ struct PathManagerTest : testing::Test {
       Sent& one = sent[frame];
       if (!one.in_flight) continue;
       one.in_flight = false;
-      paths[one.path].recovery.on_frame_acked({{frame}, {frame + 1}, one.at, true});
+      paths.on_frames_acked(one.path, {{frame}, {frame + 1}, one.at, true});
     }
     const std::uint32_t last = frames.back();
     paths.on_ack(Time(at), {.largest_acked = {last + 1},

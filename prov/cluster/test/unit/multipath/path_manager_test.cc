@@ -7,6 +7,26 @@
 namespace cluster::multipath {
 namespace {
 
+TEST_F(PathManagerTest, EachPathLearnsOfItsAcknowledgedFramesWithTheAcknowledgement) {
+  validate_both();
+  for (const std::size_t path : {0u, 0u, 1u, 0u}) send(1ms, path);
+  const auto in_flight = [&](std::size_t path) { return paths[path].recovery.losses().in_flight(); };
+  const auto arrived = [&](std::uint32_t frame) {
+    paths.on_frames_acked(sent[frame].path, {{frame}, {frame + 1}, sent[frame].at, true});
+    sent[frame].in_flight = false;
+  };
+  arrived(0);
+  arrived(1);
+  EXPECT_EQ(in_flight(0), 3u) << "another may continue them";
+  arrived(2);
+  EXPECT_EQ(in_flight(0), 1u);
+  arrived(3);
+  EXPECT_EQ(in_flight(1), 0u);
+  EXPECT_EQ(in_flight(0), 1u);
+  acknowledge(2ms, {3});
+  EXPECT_EQ(in_flight(0), 0u);
+}
+
 TEST_F(PathManagerTest, TheFirstIsValidatedAndOthersAreChallengedBeforeTheyAreUsed) {
   EXPECT_FALSE(paths.challenge_due(Time(1ms)));
   paths.join(addresses);

@@ -105,6 +105,31 @@ TEST_F(FrameLaneOfEngines, AnAnswerCompletesTheMessage) {
   EXPECT_EQ(a.got, b.word);
 }
 
+TEST_F(FrameLaneOfEngines, EachMessageCompletesWithItsOwnContext) {
+  std::vector<int> contexts(40);
+  std::size_t by_lane = 0;
+  for (int& context : contexts) {
+    b.receive();
+    // Some messages take the general road, and leave no request to the next.
+    if ((&context - contexts.data()) % 5 != 4 && send_short(a, &context)) {
+      ++by_lane;
+    } else {
+      const ConstBytes slice = as_bytes(&++a.word, sizeof a.word);
+      ASSERT_EQ(a.engine.send({.slices = {&slice, 1}, .length = sizeof a.word, .context = &context}),
+                Status::ok);
+    }
+    pass(a, b);
+    const std::vector<protocol::Completion> sent = drain(a.sent);
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].context, &context);
+    EXPECT_EQ(sent[0].status, Status::ok);
+    EXPECT_EQ(drain(b.received).size(), 1u);
+    EXPECT_EQ(b.got, a.word);
+  }
+  EXPECT_GT(by_lane, 20u);
+  EXPECT_TRUE(a.engine.quiescent());
+}
+
 TEST_F(FrameLaneOfEngines, ALookSettlesIt) {
   b.receive();
   ASSERT_TRUE(send_short(a));

@@ -115,6 +115,26 @@ TEST_F(SendWindowTest, TheOldestIsNotTheFrameThatThePeerHolds) {
   EXPECT_EQ(window.oldest(), (Sequence{3}));
 }
 
+TEST_F(SendWindowTest, TheOldestFrameIsAcknowledgedByItselfIfItIsTheOnlyNews) {
+  send(4);
+  EXPECT_EQ(window.acknowledge_oldest({0}), nullptr) << "no news";
+  EXPECT_EQ(window.acknowledge_oldest({2}), nullptr) << "two frames";
+  EXPECT_EQ(window.outstanding(), 4u);
+  SentFrame* const oldest = window.acknowledge_oldest({1});
+  ASSERT_NE(oldest, nullptr);
+  EXPECT_EQ(oldest->transmission, TransmissionNumber{1});
+  EXPECT_NE(oldest->body, nullptr);
+  EXPECT_EQ(window.first(), Sequence{1});
+  EXPECT_EQ(window.outstanding(), 3u);
+  EXPECT_EQ(window.acknowledge_oldest({1}), nullptr);
+  acknowledge(1, {{{1}, {2}}});
+  EXPECT_EQ(window.acknowledge_oldest({2}), nullptr) << "this frame has been acknowledged before";
+  acknowledge(4);
+  send_run(2);
+  EXPECT_EQ(window.acknowledge_oldest({5}), nullptr) << "a frame of a run has no body";
+  EXPECT_EQ(acknowledge(5), (std::vector<std::uint32_t>{4}));
+}
+
 TEST_F(SendWindowTest, LostFramesWaitInTheOrderOfTheirVerdicts) {
   send(6);
   window.mark_lost({3});
