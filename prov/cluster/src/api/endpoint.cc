@@ -144,6 +144,29 @@ constinit fi_ops_cm cm_ops = [] {
   return ops;
 }();
 
+struct LossEvent {
+  std::byte entry[sizeof(fi_eq_cm_entry)];
+  fi_cluster_peer_lost lost;
+};
+
+/// Returns the bytes of an FI_SHUTDOWN event. After the standard entry, the event contains the peer and the
+/// cause of the loss (include/rdma/fi_ext_cluster.h).
+LossEvent loss_event(struct fid& object, std::uint64_t handle, const SocketAddress& peer, Status cause) {
+  LossEvent event{};
+  sockaddr_storage address;
+  event.lost.peer = handle;
+  event.lost.err = fi_errno_of(cause);
+  event.lost.prov_errno = static_cast<int>(cause);
+  event.lost.address_size = static_cast<std::uint32_t>(peer.to(address));
+  static_assert(sizeof event.lost.address == sizeof(sockaddr_in6));
+  std::memcpy(event.lost.address, &address, event.lost.address_size);
+  std::snprintf(event.lost.cause, sizeof event.lost.cause, "%s", describe(cause));
+  const fid_t fid = &object;
+  std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &fid, sizeof fid);
+  static_assert(sizeof event == sizeof event.entry + sizeof event.lost);
+  return event;
+}
+
 }  // namespace
 
 Endpoint::Endpoint(Domain& domain, const fi_info& info, void* context)
@@ -424,36 +447,13 @@ int Endpoint::set_name(void* address, std::size_t size) {
   return 0;
 }
 
-struct Endpoint::LossEvent {
-  std::byte entry[sizeof(fi_eq_cm_entry)];
-  fi_cluster_peer_lost lost;
-};
-
-/// Returns the bytes of an FI_SHUTDOWN event. After the standard entry, the event contains the peer and the
-/// cause of the loss (include/rdma/fi_ext_cluster.h).
-Endpoint::LossEvent Endpoint::loss_event(std::uint64_t handle, const SocketAddress& peer, Status cause) {
-  LossEvent event{};
-  sockaddr_storage address;
-  event.lost.peer = handle;
-  event.lost.err = fi_errno_of(cause);
-  event.lost.prov_errno = static_cast<int>(cause);
-  event.lost.address_size = static_cast<std::uint32_t>(peer.to(address));
-  static_assert(sizeof event.lost.address == sizeof(sockaddr_in6));
-  std::memcpy(event.lost.address, &address, event.lost.address_size);
-  std::snprintf(event.lost.cause, sizeof event.lost.cause, "%s", describe(cause));
-  const fid_t its_fid = &fid;
-  std::memcpy(event.entry + offsetof(fi_eq_cm_entry, fid), &its_fid, sizeof its_fid);
-  static_assert(sizeof event == sizeof event.entry + sizeof event.lost);
-  return event;
-}
-
 void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
-  const LossEvent event = endpoint.loss_event(handle, peer, cause);
+  const LossEvent event = loss_event(endpoint.fid, handle, peer, cause);
   endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops the event
 }
 
 void Endpoint::report_loss(const SocketAddress& peer, Status cause) {
-  const LossEvent event = loss_event(engine::ConnectionEndpoint::kPeer, peer, cause);
+  const LossEvent event = loss_event(fid, engine::ConnectionEndpoint::kPeer, peer, cause);
   const ConstBytes bytes = as_bytes(&event, sizeof event);
   Eq& eq = *bound_.eq();
   if (!enough_memory_for([&] { eq.add(FI_SHUTDOWN, fid, {bytes.begin(), bytes.end()}); }))

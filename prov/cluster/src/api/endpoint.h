@@ -101,9 +101,6 @@ class Endpoint : public fid_ep, public RefCounted {
     Endpoint& endpoint;
   };
 
-  struct LossEvent;
-  LossEvent loss_event(std::uint64_t handle, const SocketAddress& peer, Status cause);
-
   int ensure_engine();
   int use_handle(fid_t handle);
   bool connect_bound();

@@ -195,14 +195,9 @@ struct SendRequest : PulledRequest {
   std::uint64_t tag = 0;
   CompletionLevel completion_level = CompletionLevel::transmit;
   bool tagged = false;
-<<<<<<< HEAD
   bool internal = false;
   bool deferred = false;    ///< belongs to a deferred work queue
-=======
-  bool collective = false;
-  bool deferred = false;  ///< of a deferred work queue
-  bool alone = false;     ///< the carrier took it at once as one segment, which does not name the request
->>>>>>> 11836120e7c87d3b647dd963d55bad796062da4e
+  bool alone = false;       ///< the carrier took it at once as one segment, which does not name the request
   bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
 };
 
