@@ -370,11 +370,11 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
     PacketRings opener(port->name(), interface, settings, environment);
-    PacketRings ethertype_opener = opener;
+    const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // fi_enable has little stack
     {
       // The kernel waits for RCU grace periods whenever it makes a ring. The thread makes these waits overlap.
       std::optional<HelperThread> meanwhile;
-      if (wants_ethertype) meanwhile.emplace([&] { ethertype_ring = ethertype_opener.open_ethertype(); });
+      if (wants_ethertype) meanwhile.emplace([&] { ethertype_ring = ethertype_opener->open_ethertype(); });
       ring = opener.open_main();
     }
     error = opener.error();
@@ -385,7 +385,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
                            port->name().text().c_str(), reason.c_str());
       return nullptr;
     }
-    if (ring && wants_ethertype && !ethertype_ring) ethertype_opener.warn_of_missing_ethertype();
+    if (ring && wants_ethertype && !ethertype_ring) ethertype_opener->warn_of_missing_ethertype();
   }
   // The socket begins to ignore the interface after the ring is open, so that no frame is lost. In between, a
   // frame may arrive twice: through the socket and through the ring. Such a duplicate does no harm.

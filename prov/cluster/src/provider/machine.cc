@@ -142,21 +142,27 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
 
 }  // namespace
 
+/// Returns the address at which an endpoint opens, or null after a warning. Not inline: the filter should not
+/// stay on the stack while the engine is built.
+[[gnu::noinline]] const InterfaceAddress* Machine::choose_place(const std::vector<InterfaceAddress>& places,
+                                                                const SocketAddress& wanted, int& error) {
+  AddressFilter filter;
+  filter.interface = options_.text(Options::Name::iface);
+  filter.family = wanted.family();
+  filter.source = wanted;
+  const InterfaceAddress* const place = choose_address(places, filter);
+  if (place != nullptr) return place;
+  log_.warn("cannot open an endpoint at %s: %s", wanted.empty() ? "any address" : wanted.text().c_str(),
+            no_address_reason(filter, places, error).c_str());
+  if (error == 0) error = FI_EADDRNOTAVAIL;
+  return nullptr;
+}
+
 std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& request, int& error) {
   os::raise_descriptor_limit();
   const std::vector<InterfaceAddress> places = list_interface_addresses(request.wanted, error);
-  AddressFilter filter;
-  filter.interface = options_.text(Options::Name::iface);
-  filter.family = request.wanted.family();
-  filter.source = request.wanted;
-  const InterfaceAddress* place = choose_address(places, filter);
-  if (place == nullptr) {
-    log_.warn("cannot open an endpoint at %s: %s",
-              request.wanted.empty() ? "any address" : request.wanted.text().c_str(),
-              no_address_reason(filter, places, error).c_str());
-    if (error == 0) error = FI_EADDRNOTAVAIL;
-    return nullptr;
-  }
+  const InterfaceAddress* const place = choose_place(places, request.wanted, error);
+  if (place == nullptr) return nullptr;
   const KeyFindings keys = keys_.find(request.auth_key);
   if (!keys.error.empty()) {
     log_.warn("cannot open an endpoint: %s", keys.error.c_str());

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "api/platform.h"
 #include "os/process_fence.h"
@@ -14,6 +15,7 @@
 #include "os/system_random.h"
 #include "os/wait_set.h"
 #include "provider/endpoint_report.h"
+#include "provider/interface_addresses.h"
 #include "provider/key_source.h"
 #include "provider/options.h"
 #include "seal/job_key.h"
@@ -69,6 +71,8 @@ class Machine final : public api::Platform {
   void free_info(fi_info* info) override { fi_freeinfo(info); }
 
  private:
+  const InterfaceAddress* choose_place(const std::vector<InterfaceAddress>& places,
+                                       const SocketAddress& wanted, int& error);
   void warn_if_few_descriptors(const SocketAddress& opened);
   std::shared_ptr<void> run_in_background(engine::Engine& engine, const EndpointSetup& setup);
 
