@@ -25,10 +25,10 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   /// The handle under which the application's operations reach the peer.
   static constexpr std::uint64_t kPeer = 0;
 
-  ConnectionEndpoint(const EngineParts& parts, PeerTable& peers, protocol::Messenger& messenger,
-                     transport::PeerReach& reach, EventLoop& loop)
-      : parts_(parts), peers_(peers), messenger_(messenger), reach_(reach), loop_(loop) {
-    addresses_.insert(parts.name);
+  ConnectionEndpoint(const SocketAddress& name, PeerTable& peers, protocol::Messenger& messenger,
+                     EventLoop& loop)
+      : peers_(peers), messenger_(messenger), loop_(loop) {
+    addresses_.insert(name);
   }
 
   void open(connection::ConnectionListener& listener) { connection_.emplace(*this, listener); }
@@ -60,10 +60,8 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   bool deliver(const Letter& letter);
   bool take_stored();
 
-  const EngineParts& parts_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;
-  transport::PeerReach& reach_;
   EventLoop& loop_;
   transport::AddressTable addresses_;
   std::optional<connection::ConnectionEnd> connection_;
