@@ -148,8 +148,8 @@ PAIR_TEST(Trigger, TheOperationFlagOfAnAliasTriggersEachOfItsCalls) {
     team.meet();
   } else {
     team.meet();
-    // The progress thread may have executed the last access. ThreadSanitizer sees the endpoint's lock, but not
-    // that the initiator met this side afterwards.
+    // The progress thread may have executed the last access. ThreadSanitizer does not see that the initiator
+    // met this side afterwards. It sees the endpoint's lock.
     fi_cq_read(e.tx(), nullptr, 0);
     EXPECT_EQ(memory, (std::vector<std::uint64_t>{11, 27, 0, 0}));
   }

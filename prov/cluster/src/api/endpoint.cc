@@ -245,8 +245,7 @@ int Endpoint::use_handle(fid_t handle) {
   if (known.passive(handle) != nullptr && !requested_name_.empty()) return 0;
   domain_->platform().log().warn(
       "cannot open an endpoint: the handle is neither a waiting connection request nor a passive endpoint "
-      "that "
-      "does not listen");
+      "that does not listen");
   return -FI_EINVAL;
 }
 

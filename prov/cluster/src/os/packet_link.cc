@@ -372,7 +372,8 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     PacketRings opener(port->name(), interface, settings, environment);
     const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // fi_enable has little stack
     {
-      // The kernel waits for RCU grace periods whenever it makes a ring. The thread makes these waits overlap.
+      // Whenever the kernel makes a ring, it waits for RCU grace periods. The thread makes these waits
+      // overlap.
       std::optional<HelperThread> meanwhile;
       if (wants_ethertype) meanwhile.emplace([&] { ethertype_ring = ethertype_opener->open_ethertype(); });
       ring = opener.open_main();

@@ -32,8 +32,8 @@ class Matcher {
   /// Gives a stored message that matches to `wanted`, which was just added to the shared receives. Returns
   /// true if `wanted` no longer waits. `from`: as for receive().
   bool take_shared(Channel* from, const SharedReceives::Receive& wanted);
-  /// Gives the peer's stored messages to shared receives that wait. Needed when messages of this peer may take
-  /// shared receives from now on.
+  /// Gives the peer's stored messages to shared receives that wait. Called when messages of this peer may
+  /// take shared receives from now on.
   void offer_stored(const Channel& from);
 
   // --- arrivals ---

@@ -51,8 +51,8 @@ class OutgoingRequests {
     request.has_data = op.has_data;
     return request;
   }
-  /// Like acquire_message(), for a message that the carrier takes at once as one segment. The requests of such
-  /// messages are kept and used again.
+  /// Like acquire_message(), for a message that the carrier takes at once as one segment. The requests of
+  /// such messages are kept and used again.
   SendRequest& acquire_posted(Channel& channel, const ShortSend& message) {
     OutgoingRequest* const kept = pool_.take_kept();
     auto& request = kept != nullptr ? static_cast<SendRequest&>(*kept) : *pool_.acquire<SendRequest>();

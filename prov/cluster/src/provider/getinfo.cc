@@ -145,9 +145,9 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
 int GetInfo::get(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
-  // With this flag the caller is a layered provider (ofi_rxm, ofi_rxd) that looks for a provider to build on. The
-  // caller gets nothing, because this provider has all that these two add. Otherwise their answers would come
-  // before the answers of this provider.
+  // With this flag the caller is a layered provider (ofi_rxm, ofi_rxd) that looks for a provider to build on.
+  // The caller gets nothing, because this provider has all that these two add. Otherwise their answers would
+  // come before the answers of this provider.
   if ((flags & kCoreProviderOnly) != 0 && !options_.boolean(Options::Name::test_layers)) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints belongs to another provider";
