@@ -29,8 +29,16 @@ int BoundFids::bind(fid_t object, std::uint64_t flags) {
     case FI_CLASS_CQ: return bind_cq(object_of<Cq>(object), flags);
     case FI_CLASS_CNTR: return bind_cntr(object_of<Cntr>(object), flags);
     case FI_CLASS_EQ: eq_.set(object_of<Eq>(object)); return 0;
-    case FI_CLASS_STX_CTX: return bind_shared(shared_tx_, object_of<SharedTx>(object));
-    case FI_CLASS_SRX_CTX: return bind_shared(shared_rx_, object_of<SharedRx>(object));
+    case FI_CLASS_STX_CTX:
+      if (&object_of<SharedTx>(object).domain() != &domain_ || shared_tx_) return -FI_EINVAL;
+      shared_tx_ = true;
+      return 0;
+    case FI_CLASS_SRX_CTX: {
+      SharedRx& shared = object_of<SharedRx>(object);
+      if (&shared.domain() != &domain_ || shared_rx_) return -FI_EINVAL;
+      shared_rx_.set(shared);
+      return 0;
+    }
     case FI_CLASS_AV: {
       Av& av = object_of<Av>(object);
       if (&av.domain() != &domain_ || av_) return -FI_EINVAL;
@@ -39,13 +47,6 @@ int BoundFids::bind(fid_t object, std::uint64_t flags) {
     }
     default: return -FI_EINVAL;
   }
-}
-
-template <typename Shared>
-int BoundFids::bind_shared(Ref<Shared>& bound, Shared& shared) {
-  if (&shared.domain() != &domain_ || bound) return -FI_EINVAL;
-  bound.set(shared);
-  return 0;
 }
 
 int BoundFids::bind_cq(Cq& cq, std::uint64_t flags) {

@@ -41,8 +41,6 @@ class BoundFids {
  private:
   enum Event : std::size_t { send, receive, write, read, remote_write, remote_read, kEvents };
 
-  template <typename Shared>
-  int bind_shared(Ref<Shared>& bound, Shared& shared);
   int bind_cq(Cq& cq, std::uint64_t flags);
   int bind_cntr(Cntr& cntr, std::uint64_t flags);
   protocol::Counter* counter_of(Event event) const;
@@ -52,7 +50,7 @@ class BoundFids {
   Domain& domain_;
   Ref<Av> av_;
   Ref<Eq> eq_;
-  Ref<SharedTx> shared_tx_;
+  bool shared_tx_ = false;
   Ref<SharedRx> shared_rx_;
   Ref<Cq> tx_cq_;
   Ref<Cq> rx_cq_;

@@ -264,7 +264,8 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (original_) return original_->bind(object, flags);
   if (object == nullptr) return -FI_EINVAL;
   if (options_.connects() && object->fclass == FI_CLASS_AV) return -FI_EINVAL;
-  if (engine_ == nullptr) return bound_.bind(object, flags);
+  // A shared transmit context may come late (api/shared_contexts.h).
+  if (engine_ == nullptr || object->fclass == FI_CLASS_STX_CTX) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
   int error = 0;

@@ -1,8 +1,9 @@
 // Shared contexts (fi_endpoint(3)): objects that several endpoints of a domain bind instead of having their
 // own transmit or receive context.
 //
-// A SharedTx is only a name, because each endpoint has its own queues for sends anyway. A SharedRx holds
-// receives. A message to any of its endpoints takes the oldest receive that matches
+// A SharedTx is only a name, because each endpoint has its own queues for sends anyway. So it can be bound to
+// an enabled endpoint, and closed before the endpoints to which it is bound: Sandia OpenSHMEM does both. A
+// SharedRx holds receives. A message to any of its endpoints takes the oldest receive that matches
 // (protocol/shared_receives.h). The completion goes to the queues and counters of that endpoint.
 #pragma once
 

@@ -115,6 +115,16 @@ TEST_F(EndpointTest, CountsFromWhenACounterIsBoundToTheEnabledEndpoint) {
   EXPECT_EQ(fi_close(&more->fid), 0);
 }
 
+TEST_F(EndpointTest, TakesASharedTransmitContextWhenItIsEnabled) {
+  bind_all();
+  ASSERT_EQ(fi_enable(endpoint), 0);
+  fid_stx* shared = nullptr;
+  ASSERT_EQ(fi_stx_context(domain, nullptr, &shared, nullptr), 0);
+  EXPECT_EQ(fi_ep_bind(endpoint, &shared->fid, 0), 0);
+  EXPECT_EQ(fi_ep_bind(endpoint, &shared->fid, 0), -FI_EINVAL) << "one, as before";
+  EXPECT_EQ(fi_close(&shared->fid), 0) << "the endpoint does not need it";
+}
+
 TEST_F(EndpointTest, HasANameBeforeItIsEnabled) {
   std::size_t size = 0;
   EXPECT_EQ(fi_getname(&endpoint->fid, nullptr, &size), -FI_ETOOSMALL);
