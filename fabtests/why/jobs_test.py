@@ -106,7 +106,8 @@ class Reports(unittest.TestCase):
                 found = [each for each in here.describe('{"processes": []}') if each.job == "lonely"]
             finally:
                 child.kill()
-        self.assertEqual([(each.pid, each.rank, each.size, each.state, each.uid) for each in found], [(child.pid, 3, 4, "S", os.getuid())])
+        self.assertEqual([(each.pid, each.rank, each.size, each.uid) for each in found], [(child.pid, 3, 4, os.getuid())])
+        self.assertIn(found[0].state, ("S", "R"))  # it may still be on its way to sleep
 
     def test_the_kernel_tells_who_has_stopped_a_process(self):
         with subprocess.Popen(["/bin/sh", "-c", "kill -STOP $$"], stdin=subprocess.DEVNULL) as child:
