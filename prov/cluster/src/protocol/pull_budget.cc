@@ -23,6 +23,7 @@ void PullBudget::arrived(IncomingRequest& request, std::size_t offset, std::size
   if (timed_.armed && timed_.request == request.id && offset >= timed_.offset) {
     timed_.armed = false;
     if (timed_.sent_at != kNever && info.host_delay) {
+      last_host_delay_ = *info.host_delay;
       sample(info.now, info.now - timed_.sent_at - *info.host_delay);
     }
   }
@@ -56,16 +57,20 @@ void PullBudget::sample(Time now, Duration taken) {
   base_delay_.sample(now, taken);
   const Duration limit = base_delay_.get() + kTarget;
   if (taken > limit) {
-    exploring_ = false;
-    quick_ = 0;
     const auto part = static_cast<std::size_t>(std::max<std::int64_t>(limit * 100 / taken, 50));
-    limit_ = std::max(least_, limit_ * part / 100);
+    slow_down(limit_ * part / 100);
   } else if (limited_) {
     quick_ = taken < base_delay_.get() + kTarget / 4 ? quick_ + 1 : 0;
     exploring_ = exploring_ || quick_ >= kQuickSamples;
     limit_ = std::min(most_, exploring_ ? limit_ * 2 : limit_ + limit_ / 8);
   }
   limited_ = false;
+}
+
+void PullBudget::slow_down(std::size_t limit) {
+  exploring_ = false;
+  quick_ = 0;
+  limit_ = std::max(least_, limit);
 }
 
 bool PullBudget::check_stalls(Time now) {
@@ -80,6 +85,7 @@ bool PullBudget::check_stalls(Time now) {
     share->requested = false;
     share->arrived = 0;
   }
+  if (lent && last_host_delay_ <= kHostDelayMax) slow_down(limit_ / 2);
   return lent;
 }
 

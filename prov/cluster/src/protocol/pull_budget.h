@@ -16,8 +16,12 @@
 // A peer is stalled if less than an eighth of its requested bytes arrives within kStallTimeout while other
 // requests wait. If four times the time of the latest timed pull is longer than kStallTimeout, this longer
 // time counts instead. The share of a stalled peer is lent to others, and this side requests nothing more
-// from the peer. Once an eighth of the requested bytes has arrived, the share counts again. Sources: Homa
-// (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
+// from the peer. Once an eighth of the requested bytes has arrived, the share counts again.
+//
+// The queueing delay does not show every full queue. If hundreds of senders start at once, the first pulls are
+// timed while the queue is full, so the base delay is too long. Later the queue drops bytes, and senders stall.
+// So each new stall halves the budget. It does not if the hosts themselves answer slowly, as on crowded nodes.
+// Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
 #pragma once
 
 #include <algorithm>
@@ -92,6 +96,8 @@ class PullBudget {
   /// A peer is stalled if less than 1/kStallDivisor of its bytes in flight arrives between two checks for
   /// stalls.
   static constexpr std::size_t kStallDivisor = 8;
+  /// If the hosts took longer than this for the latest timed pull, stalls are their own.
+  static constexpr Duration kHostDelayMax = kStallTimeout / 8;
   static constexpr Duration kBaseDelayWindow = 10s;
 
   /// Returns true if the bytes that have arrived from the peer since the last check for stalls are at least
@@ -100,6 +106,7 @@ class PullBudget {
     return share.arrived * kStallDivisor >= share.in_flight;
   }
   void sample(Time now, Duration taken);
+  void slow_down(std::size_t limit);
   void take_back(PullShare& share, std::size_t bytes);
 
   std::size_t most_;
@@ -119,6 +126,7 @@ class PullBudget {
   } timed_;
   Time check_at_{};
   Duration last_taken_{0};
+  Duration last_host_delay_{0};
   WindowedMin base_delay_{kBaseDelayWindow};
 };
 

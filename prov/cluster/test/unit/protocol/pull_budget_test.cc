@@ -109,6 +109,30 @@ TEST_F(PullBudgetTest, AStalledPeerLendsItsShareUntilItMoves) {
   EXPECT_EQ(channels[0].pull.in_flight + channels[1].pull.in_flight, 0u);
 }
 
+TEST_F(PullBudgetTest, AStallHalvesTheBudgetOnceUnlessHostsAreSlow) {
+  RecvRequest& first = message_of(channels.emplace_back());
+  for (int i = 0; i < 5; ++i) round(first, 30us);
+  ASSERT_EQ(budget.limit(), kMost);
+  RecvRequest& silent = message_of(channels.emplace_back());
+  budget.pulled(silent, budget.piece());
+  budget.check_stalls(now);
+  now += 3ms;
+  EXPECT_TRUE(budget.check_stalls(now));
+  EXPECT_EQ(budget.limit(), kMost / 2);
+  now += 3ms;
+  EXPECT_FALSE(budget.check_stalls(now)) << "it is the same stall";
+  EXPECT_EQ(budget.limit(), kMost / 2);
+  for (int i = 0; i < 5; ++i) round(first, 30us);
+  EXPECT_EQ(budget.limit(), kMost) << "it grows again";
+  round(first, 5ms, 4970us);
+  RecvRequest& crowded = message_of(channels.emplace_back());
+  budget.pulled(crowded, budget.piece());
+  budget.check_stalls(now);
+  now += 3ms;
+  EXPECT_TRUE(budget.check_stalls(now)) << "its share is lent as well";
+  EXPECT_EQ(budget.limit(), kMost) << "but it says nothing of the network";
+}
+
 TEST_F(PullBudgetTest, CrumbsDoNotHoldTheBudget) {
   RecvRequest& crumbling = message_of(channels.emplace_back());
   while (budget.available() && budget.may_pull(crumbling)) budget.pulled(crumbling, budget.piece());
