@@ -85,8 +85,10 @@ bool PullBudget::check_stalls(Time now) {
     share->requested = false;
     share->arrived = 0;
   }
-  if (lent && last_host_delay_ <= kHostDelayMax) slow_down(limit_ / 2);
-  return lent;
+  if (!lent) return false;
+  timed_.armed = false;  // the timed pull may be one of those that do not arrive; the next pull is timed
+  if (last_host_delay_ <= kHostDelayMax) slow_down(limit_ / 2);
+  return true;
 }
 
 }  // namespace cluster::protocol
