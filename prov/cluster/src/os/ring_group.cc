@@ -257,7 +257,7 @@ std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered
     }
     if (receipt != LocalSocket::Receipt::message) {
       unanswered = receipt == LocalSocket::Receipt::nothing;
-      reason = "no process of this user that has a receive ring answers";
+      reason = "no process of this user with a receive ring answers";
       return nullptr;
     }
   }
@@ -358,7 +358,7 @@ bool RingGroup::enter(RingSeat& seat, std::string& reason) {
     return !looks_only && (enter_fanout(seat, reason) || !reason.empty());
   };
   if (!seat.inherited && !await(attempt))
-    reason = "another process of this user takes too long to make its receive ring (is it stopped?)";
+    reason = "another process of this user takes too long to create its receive ring (is it stopped?)";
   return reason.empty() && install(seat, list, reason);
 }
 

@@ -325,8 +325,8 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
   if (now < next) return;
   next = now + kWarningInterval;
   const char* const what[] = {
-      "its frames are dropped: it has another key than this process (set the same FI_CLUSTER_KEY_FILE or "
-      "FI_CLUSTER_KEY on all nodes of the job)",
+      "its frames are dropped: its key differs from the key of this process (set the same "
+      "FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY on all nodes of the job)",
       "its frames are dropped: FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the "
       "same on all nodes of the job)",
       "its frames are dropped: this process has a key and their sender has none (set "
