@@ -65,7 +65,7 @@ struct FrameBody {
   bool only_answers = false;
   bool awaits_answer = false;          ///< true if the application waits for the peer's `done`
   std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is reused
-  std::unique_ptr<FrameBody> next;     ///< below this body in a stack of the pool
+  std::unique_ptr<FrameBody> next;     ///< the next body in a stack of the pool
 };
 
 inline void FrameBody::set_padding(std::size_t size) {

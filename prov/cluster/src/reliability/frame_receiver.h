@@ -64,8 +64,8 @@ enum class ReceiveResult : std::uint8_t {
 
 class FrameReceiver {
  public:
-  /// The receiver ends the flow by `status` (with the cause `reset`) once the peer has closed the flow and
-  /// all frames are delivered.
+  /// The receiver ends the flow through `status` (with the cause `reset`) once the peer has closed the flow
+  /// and all frames are delivered.
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 
@@ -87,8 +87,8 @@ class FrameReceiver {
   bool expects(Sequence s, TransmissionNumber transmission) const {
     return s == window_.expected() && transmission.after(acks_.largest_received()) && window_.complete();
   }
-  /// Records the arrival of a frame that expects() has accepted. The caller delivers it. Returns true if it
-  /// must be acknowledged at once.
+  /// Records the arrival of a frame that expects() has accepted. The caller delivers it. Returns true if the
+  /// frame must be acknowledged at once.
   bool take_expected(Time now, Time arrived, TransmissionNumber transmission, bool ack_now) {
     using Urgency = AckScheduler::Urgency;
     window_.take_expected(transmission);

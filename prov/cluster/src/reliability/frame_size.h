@@ -65,12 +65,12 @@ class FrameSize {
     return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings &&
            now - doubted_since_ >= kBlackHoleLasts;
   }
-  /// Returns true if on_arrived() wants to know which frames are acknowledged.
+  /// Returns true if on_arrived() must be called for acknowledged frames.
   bool in_doubt() const { return doubted_ != 0; }
   void on_arrived(std::size_t size) {
     if (std::min(size, frame_max()) >= doubted_) doubted_ = 0;
   }
-  /// Called when a frame of `size` bytes has left again, in the transmission with number `t`.
+  /// Called when a frame of `size` bytes was retransmitted, in the transmission with number `t`.
   void on_sent_again(TransmissionNumber t, std::size_t size) {
     if (in_doubt() && std::min(size, frame_max()) >= doubted_) witness_ = t;
   }
@@ -146,7 +146,7 @@ class FrameSize {
   /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
-  /// The size of the longest frame that was due again, while no frame as long has arrived since. Otherwise 0.
+  /// The size of the longest frame that was due again, or 0 once a frame as long has arrived.
   std::size_t doubted_ = 0;
   Time doubted_since_{};
   std::optional<TransmissionNumber> witness_;  ///< last transmission of a frame of at least `doubted_` bytes

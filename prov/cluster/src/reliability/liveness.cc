@@ -18,8 +18,7 @@ constexpr const Refutation& refutation_by(Evidence evidence, PeerState state = P
   return *row;
 }
 
-/// The row for this kind of evidence. The compiler finds it, because evidence that arrives with each frame
-/// must not cost a search.
+/// The row for this kind of evidence. The compiler looks it up, because evidence arrives with each frame.
 template <Evidence evidence>
 constexpr const Refutation& kBy = refutation_by(evidence);
 

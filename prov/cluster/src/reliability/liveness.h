@@ -73,8 +73,8 @@ inline constexpr Duration kRefusedTolerated = 300ms;
 inline constexpr Duration kUnreachableTolerated = 3s;
 inline constexpr Duration kEndedTolerated = 500ms;
 
-/// The first row with the suspicion and the state of the peer decides. If there is no such row, the session
-/// goes on.
+/// The first row that matches the suspicion and the state of the peer decides. If there is no such row, the
+/// session goes on.
 inline constexpr Verdict kVerdicts[] = {
     {Suspicion::silent, PeerState::any, InOutage::waits, Status::unreachable, kPeerTimeout},
     {Suspicion::stuck, PeerState::any, InOutage::waits, Status::stuck, kStuckTimeout},
@@ -83,10 +83,11 @@ inline constexpr Verdict kVerdicts[] = {
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, InOutage::goes_on, Status::ended, kRefusedTolerated},
     // An unreachable host is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes it, too. So there
-    // is no row for a met peer, whose silence decides. The address of an unmet peer may be wrong.
+    // is no row for a met peer: its silence decides. The address of an unmet peer may be wrong.
     {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
      kUnreachableTolerated},
-    // A firewall that begins to refuse the frames of a met peer may be changed again, so its silence decides.
+    // A firewall that begins to refuse the frames of a met peer may be changed again, so the peer's silence
+    // decides.
     {Suspicion::prohibited, PeerState::unmet, InOutage::goes_on, Status::prohibited, kStartingTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // such questions.
@@ -249,7 +250,7 @@ class Liveness {
   Duration limit(const Verdict& verdict) const;
   Suspicion suspicion_of_errors() const;
   PeerState state_at_error() const { return known_at_error_ ? PeerState::met : PeerState::unmet; }
-  /// Returns true if at least two errors of the same trouble have arrived.
+  /// Returns true if at least two errors with the same cause have arrived.
   bool errors_repeat() const { return error_ != Status::ok && last_error_ > first_error_; }
   bool refused() const { return error_ == Status::refused; }
   bool contested() const { return contested_since_ != kNever; }

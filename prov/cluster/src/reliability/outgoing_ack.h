@@ -19,10 +19,10 @@ namespace cluster::reliability {
 /// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for an acknowledgement. Such an acknowledgement waits for a reply of
-/// the application, at most kReplyWait, if the last one left with a reply or could have done so. (TCP stacks
-/// call this "pingpong mode".) Otherwise it leaves at once, because the application may compute for a long
-/// time before it replies.
+/// A frame may say that the peer waits for an acknowledgement. If the last such acknowledgement left with a
+/// reply of the application, or could have done so, this one waits for a reply, at most kReplyWait. (TCP
+/// stacks call this "pingpong mode".) Otherwise the acknowledgement leaves at once, because the application
+/// may compute for a long time before it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -94,8 +94,8 @@ class AckScheduler {
 
 /// Decides whether answers (`done`) wait, so that they can leave in one frame with data of the application.
 /// If the application computes after it has seen a write, the wait only delays the answers. So answers wait
-/// only if data has followed them within kFollowsWithin, and this kInTimeMin times in a row. After a useless
-/// wait, kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
+/// only if data has followed earlier answers within kFollowsWithin, kInTimeMin times in a row. After a
+/// useless wait, kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
 class AnswerDelay {
  public:
   /// Called if only answers are left to send. Returns true if they should wait until the owed acknowledgement

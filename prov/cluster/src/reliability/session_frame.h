@@ -18,7 +18,7 @@
 
 namespace cluster::reliability {
 
-/// The header fields that the frame sender decides. The others follow from the session.
+/// The header fields that the frame sender sets. The others follow from the session.
 struct FrameIdentity {
   wire::FrameKind kind = wire::FrameKind::flow;
   std::uint8_t flags = 0;
