@@ -7,7 +7,7 @@
 // watch announces the new hardware address to the other hosts of the network, at once and a few more times.
 // Otherwise their kernels would send to the old hardware address for up to a minute. A process without
 // permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
-// From such a question, hosts also learn the hardware address of the IPv4 address that asks.
+// From such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
 //
 // An address that links use may be taken from this host. The watch then wakes the threads that sleep on these
 // links, and the links go on with another address of the interface.
@@ -109,9 +109,9 @@ class WatchedInterface {
   /// Returns the current state of the interface, or nullopt while no interface has the address. After the
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
-  /// Returns the address that should replace the present one of the link. That is the link's first address if
-  /// an interface has it again. If no interface has the present address, it is another address of the
-  /// interface that had it. Returns nothing if the present address stays, or if there is no other.
+  /// Returns the address that should replace the link's present address: the link's first address if an
+  /// interface has it again; else, if no interface has the present address, another address of the interface
+  /// that had it. Returns nothing if the present address stays, or if there is no other.
   std::optional<SocketAddress> replacement() const;
   /// Called after the link has got another address.
   void move_to(const SocketAddress& address);

@@ -22,7 +22,7 @@
 
 namespace cluster::os {
 
-/// The hardware address to which an Ethernet delivers a frame to all of its hosts.
+/// The broadcast address: an Ethernet delivers frames with this destination to all of its hosts.
 inline constexpr std::array<std::byte, 6> kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
                                                     std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
 
@@ -133,7 +133,7 @@ class LastHeaders {
  private:
   /// Two words that the compiler handles by one instruction.
   using Pair [[gnu::vector_size(16)]] = std::uint64_t;
-  using Words = std::array<Pair, 4>;  ///< not longer than any frame of the protocol with its headers
+  using Words = std::array<Pair, 4>;  ///< no longer than the shortest frame of the protocol with its headers
 
   Words bytes_{};  ///< the bytes of the headers that do not differ
   Words mask_{};

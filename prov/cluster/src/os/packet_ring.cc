@@ -42,8 +42,8 @@ constexpr std::size_t kSlotsPerSmallBlock = 64;
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);
 
-/// Returns the size of a slot that holds `bytes` behind its head. The size is an odd number of cache lines,
-/// so that the slots do not share a cache set.
+/// Returns the size of a slot with space for `bytes` bytes after its header. The size is an odd number of
+/// cache lines, so that the starts of the slots spread over all cache sets.
 std::size_t slot_for(std::size_t bytes) {
   const std::size_t lines = (kSlotHead + bytes + kCacheLine - 1) / kCacheLine;
   return (lines | 1) * kCacheLine;
@@ -263,8 +263,8 @@ bool PacketRing::read_source(Bytes bytes, const std::vector<SocketAddress>& own,
 }
 
 /// Returns the length of one frame if the kernel has joined several frames in the slot, or 0 for a single
-/// frame. The slot contains only the headers of the first frame. The payloads of all joined frames stand
-/// behind these headers.
+/// frame. The slot contains only the headers of the first frame. The payloads of all joined frames follow
+/// these headers.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);

@@ -2,11 +2,11 @@
 // (process_vm_readv and process_vm_writev, "cross memory attach"). Yama, a seccomp filter or a user namespace
 // may forbid such copies.
 //
-// The kernel finds the process by its number, and the kernel reuses numbers. A guarded copy cannot touch the
-// memory of a wrong process: its first piece is in a page that only the right process has (GuardPage). The
-// kernel looks up the number once per call, and copies the pieces in order until one fails. In another
-// address space the first piece fails, so nothing is copied. Another address space belongs to a later process
-// with the same number, or to the same process after exec().
+// The kernel finds the process by its PID, and reuses PIDs. A guarded copy cannot touch the memory of a wrong
+// process: its first piece is in a page that only the right process has (GuardPage). The kernel looks up the
+// PID once per call, and copies the pieces in order until one fails. In another address space the first piece
+// fails, so nothing is copied. Another address space belongs to a later process with the same PID, or to the
+// same process after exec().
 #pragma once
 
 #include <cstddef>

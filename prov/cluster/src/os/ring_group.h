@@ -4,12 +4,12 @@
 // frame costs the same with 1 ring and with 256.
 //
 // There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of
-// the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the
-// number of the interface and the user. A process that joins connects to it, and the progress thread of any
+// the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the index
+// of the interface and the user ID. A process that joins connects to it, and the progress thread of any
 // process of the group answers with the descriptors of all three. If nobody listens, the process founds the
 // group. When the last process ends, however it ends, the kernel frees everything.
 //
-// Each process holds a lock on one byte of the table as long as it lives. By these locks, the others know
+// Each process holds a lock on one byte of the table as long as it lives. From these locks, the others know
 // which processes are dead. The kernel numbers the rings. The number of a ring does not change while it is in
 // the group. So frames reach the right ring even when members join, leave or die. In addition each ring has
 // its own filter, so a wrong number could only lose frames.

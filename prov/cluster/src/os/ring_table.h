@@ -7,7 +7,7 @@
 // creation. Three rules keep all these orders equal. Therefore the number of a socket is always its place in
 // the list:
 //
-// - A place is reserved at the moment in which its socket is created. Places enter in the order of the list.
+// - A place is reserved when its socket is created. Places enter in the order of the list.
 // - A socket stays in the fanout group after its owner has left or died (os/ring_keeper.h). The place is free
 //   then, and the next member takes the socket over.
 // - Only the last place can be removed.
@@ -30,8 +30,8 @@ inline constexpr std::size_t kRingsMax = 256;  ///< the kernel's limit for one f
 
 inline constexpr std::size_t kRingBlockBytes = 1024 * 1024;  ///< the kernel allocates each block as a whole
 
-/// The layout of a ring. A process can take over a ring of another size than it would have made, but not one
-/// of another layout.
+/// The layout of a ring. A process can take over a ring of another size than it would have created, but not
+/// one of another layout.
 struct RingLayout {
   std::uint32_t slot_bytes = 0;
   std::uint32_t offload_headers = 0;  ///< an OffloadHeader is in front of each frame
@@ -40,7 +40,7 @@ struct RingLayout {
 
 struct RingPlace {
   enum class State : std::uint32_t {
-    reserved,  ///< the owner makes the ring
+    reserved,  ///< the owner creates the ring
     entering,  ///< the socket may be in the fanout group
     entered,   ///< the socket is in the fanout group, and the keeper has a copy of its descriptor
     leaving,   ///< the place is being removed: the keeper drops its copy
@@ -109,7 +109,7 @@ struct RingTable {
 
   RingList& list(RingKind kind) { return lists[static_cast<std::size_t>(kind)]; }
   std::size_t blocks() const;
-  /// For reports. A caller without the lock of the group may see a change half done.
+  /// For reports. A caller that does not hold the group's lock may see a half-finished change.
   RingUsage usage() const;
 };
 
