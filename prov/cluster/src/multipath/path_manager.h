@@ -143,7 +143,7 @@ class PathManager {
   /// answered, and not the peer's engine (`by_engine` is false), the answer counts only for proven paths.
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// Processes an ICMP error, which reports that a path does not reach the peer. Returns true if the error
+  /// Processes an ICMP error that reports that a path does not reach the peer. Returns true if the error
   /// concerns only that path, because other paths still work. A closed port concerns all paths, though, if
   /// the path has reached the peer's process before.
   bool on_path_error(Time now, const link::PathError& error);
@@ -155,7 +155,7 @@ class PathManager {
   bool announcing() const;
   /// Returns true if a peer that has this address may get frames there.
   bool may_use(const SocketAddress& address) const;
-  /// Called after the peer has answered a challenge from `now_at`, which takes the place of its address
+  /// Called after the peer has answered a challenge from `now_at`, which replaces the peer's address
   /// `before`.
   void on_peer_move(Time now, const SocketAddress& before, const link::Path& now_at);
 
@@ -295,7 +295,7 @@ class PathManager {
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
   bool everywhere_ = true;
-  Acked acked_;                      ///< the last acknowledged frames, of which their path has not learnt
+  Acked acked_;                      ///< the last acknowledged frames, if their path does not know them yet
   std::size_t reply_ = 0;            ///< the IP path of the last arrival that needed an answer
   bool reply_by_ethertype_ = false;  ///< that arrival used the EtherType path of `reply_`
   std::uint8_t tried_rail_ = 0;      ///< the last rail tried that is not on the peer's subnet

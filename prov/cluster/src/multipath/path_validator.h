@@ -10,7 +10,7 @@
 //
 // Invariants: challenges are due only while the path is not validated, and the interval shrinks only when the
 // path fails. There is no timer. Challenges are sent together with the flow's own frames, so an idle flow
-// sends none. Only a new address of this side is announced to peers of idle flows, too.
+// sends none. Only a new address of this side is announced even if the flow is idle.
 #pragma once
 
 #include <algorithm>
@@ -111,7 +111,7 @@ class PathChallenges {
     std::optional<std::uint8_t> claimed_by;
   };
 
-  /// Draws and returns the bits that a challenge to this address must carry.
+  /// Returns new random bits, which a challenge to this address must carry.
   std::uint64_t draw(Time now, const SocketAddress& to,
                      std::optional<std::uint8_t> claimed_by = std::nullopt) {
     const std::uint64_t data = random_.next();

@@ -187,8 +187,8 @@ struct LoneNumbers {
   TransmissionNumber largest_acked;
 };
 
-/// Writes the whole header of a frame of a flow at `start`. The frame has `length` bytes, which lie there
-/// without a gap, and these flags.
+/// Writes the whole header, with these flags, of a frame of a flow. The frame's `length` bytes must lie at
+/// `start` without a gap.
 void encode_lone(const LoneNumbers& numbers, std::uint8_t flags, std::byte* start, std::size_t length);
 
 }  // namespace cluster::wire
