@@ -202,7 +202,7 @@ class Link {
   using MoveHandler = std::function<void(std::uint8_t link, const SocketAddress& now)>;
   /// Makes receive_burst() call `handler` whenever the link has got another address because the former one
   /// was taken from this host. `link`: the number of the link, if there are several. The handler watches the
-  /// descriptors again, because there may be new files behind them.
+  /// descriptors again, because they may refer to new sockets.
   virtual void on_move(const MoveHandler&) {}
   /// Makes the kernel put frames aside as the argument says, if the kernel is able to. Frames of one arrival
   /// stay together. The call takes a few system calls.
