@@ -14,8 +14,8 @@
 namespace cluster::provider {
 namespace {
 
-/// Returns a text that names the remedy. The log line contains it after os::error_text(). Port 0 means that
-/// the endpoint asked for any free port of `range`.
+/// Returns the remedy, which the log line names after os::error_text(). Port 0 means that the endpoint asked
+/// for any free port of `range`.
 std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
   switch (error) {
     case EADDRINUSE:

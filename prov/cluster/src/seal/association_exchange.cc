@@ -120,9 +120,9 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
 }
 
 /// The first request uses only the first key. Until the peer answers, each later request is sent once for
-/// each key, because the peer may have only one of them. The keys must not alternate from request to request:
-/// the paths to a peer also alternate. So the requests with the only key that the peer has might always leave
-/// over a path that does not work.
+/// each key, because the peer may have only one of them. The keys must not alternate from request to request,
+/// because the paths to a peer alternate, too. Otherwise the requests with the peer's only key might always
+/// leave over a path that does not work.
 bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return false;
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;

@@ -1,4 +1,4 @@
-// How two endpoints make an association. One endpoint sends a request, authenticated with a key of the job.
+// How two endpoints set up an association. One endpoint sends a request, authenticated with a key of the job.
 // The other sends a response, authenticated with a key of the association.
 //
 //   A  -- request  {A's salt, A's addresses, number} -->  B     HMAC under the job key's request key
@@ -71,7 +71,7 @@ inline void set_tag(std::vector<std::byte>& frame, const Tag& tag) {
   std::memcpy(frame.data() + tagged_part(frame).size(), tag.data(), tag.size());
 }
 
-/// Makes a notice. It tells the sender of the refused frame that the frame does not open here, and that the
+/// Creates a notice. It tells the sender of the refused frame that the frame does not open here, and that the
 /// sender should request an association.
 wire::FrameHeader make_notice(const wire::FrameHeader& refused);
 

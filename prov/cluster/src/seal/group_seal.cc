@@ -14,7 +14,7 @@ namespace {
 /// sender.
 Party receivers_of(const SocketAddress& group) { return {{}, {group}, true}; }
 
-/// Describes this endpoint as the sender, with a newly drawn salt.
+/// Describes this endpoint as the sender, with a new random salt.
 Party as_sender(const Party& ours, Random& random) {
   return {draw_salt(random), {ours.addresses.front()}, ours.prefers_aes};
 }

@@ -1,6 +1,6 @@
 // The key that all processes of a job share, and the keys that are derived from it. Every process with the
 // key is a member of the job. The key does not protect members from each other, because each of them can
-// pretend to be another.
+// impersonate every other.
 //
 //   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, not secret: names the key
 //                                                           request key    association requests

@@ -26,8 +26,8 @@ bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& he
 
 using KeepAliveAnswer = std::array<std::byte, sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer)>;
 
-/// Makes the answer to `frame`, which has arrived at our address `asked`. Returns false if the frame is not a
-/// keep-alive of the job.
+/// Creates the answer to `frame`, which has arrived at our address `asked`. Returns false if the frame is not
+/// a keep-alive of the job.
 bool answer_keep_alive(const Credentials& credentials, ConstBytes frame, const SocketAddress& asked,
                        KeepAliveAnswer& answer);
 

@@ -36,7 +36,7 @@ void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
     end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
 }
 
-/// The seal of a frame takes about as long as a fetch of a frame from memory, so the frame after the next is
+/// Sealing a frame takes about as long as fetching a frame from memory, so the frame after the next is
 /// prefetched.
 constexpr std::size_t kFramesAhead = 2;
 
@@ -118,9 +118,9 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
 }
 
 /// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` behind the
-/// header of each; `block` is not encrypted in any mode. Copies each frame behind the previous one and seals
-/// it there. The copy saves time: the cryptographic library seals a frame in one piece faster, and a link
-/// sends it faster.
+/// header of each; `block` is not encrypted in any mode. Copies each frame to the end of the previous one and
+/// seals it there. The copy saves time: the cryptographic library seals a frame in one piece faster, and a
+/// link sends it faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), sealed_.size()));

@@ -61,7 +61,7 @@ struct Peer {
     /// The generation of the address table when these were looked up.
     std::uint64_t generation = ~std::uint64_t{0};
   } handle;
-  /// When this endpoint found that a receive waits for this peer alone, and that the peer has no carrier.
+  /// When this endpoint found that a receive waits only for this peer, and that the peer has no carrier.
   /// Time{} if no such receive was found.
   Time awaited_since{};
   Time closed_at{};  ///< when the peer was last closed

@@ -19,7 +19,7 @@
 //
 //   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry
 //              of every peer, because peers outlive transports.
-//   outgoing   open() makes a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
+//   outgoing   open() creates a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
 //   incoming   When a peer calls (transport/peer_reach.h), the transport finds the peer by
 //              PeerTable::find_or_add(). If any process can call, the transport asks
 //              AdmissionControl::admits() before that. After that it calls PeerReach::called() and, unless
