@@ -1,5 +1,5 @@
 // Interfaces for access to a peer's memory without the peer's library. MemoryAccess reads and writes
-// registered memory. A transport can offer a MemoryAccess for each of its peers, and implements it by loads
+// registered memory. A transport can offer a MemoryAccess for each of its peers, and implements it with loads
 // and stores, system calls or hardware. An access may end before its call returns, or later. If it ends
 // later, the transport reports the end to Messenger::rma(). CrossMemory reads and writes the buffers of large
 // messages.

@@ -138,7 +138,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   entry->socket = std::move(socket);
   for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
   // The entry is added to the groups last, when nothing can throw any more. If something threw after that,
-  // nobody would close the group.
+  // the group would never be closed.
   groups_.reserve(groups_.size() + 1);
   if (entry->socket != nullptr && entry->socket->descriptor() >= 0)
     waiter_.watch(entry->socket->descriptor(), *this);

@@ -101,7 +101,7 @@ class Group {
   void on_delivery(Member& member) { add_once(touched_, member); }
   News& news() { return news_; }
   /// Processes a frame of kind group. `age`: the time for which the frame waited unread. Returns false if no
-  /// stream accepts the frame, for example because the sender is no member.
+  /// stream accepts the frame, for example because the sender is not a member.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
   SenderStream& stream() { return stream_; }

@@ -49,7 +49,7 @@ bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group
     const bool at_once = ++unreported_ >= kFramesPerStatus || (fills_gap && arrived_ == end_);
     want_status(at_once ? now : now + kStatusDelay);
   }
-  // A duplicate sent by unicast shows that the sender does not know which frames have arrived here.
+  // A duplicate sent by unicast shows that the sender does not know which frames this member has received.
   if (arrival.status_wanted || (!fresh && arrival.route == Route::unicast)) want_status(now);
   watch_gap(now, group_size);
   return fresh;

@@ -149,11 +149,11 @@ class PathManager {
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- replaced addresses ---
-  /// Called after this side has got another address on this link. The peer has to learn it.
+  /// Called after the address of this side on this link was replaced. The peer has to learn the new address.
   void on_own_move(Time now, std::size_t link);
   /// Returns true if the peer may not know an address of this side.
   bool announcing() const;
-  /// Returns true if a peer that has this address may get frames there.
+  /// Returns true if frames may be sent to a peer at this address.
   bool may_use(const SocketAddress& address) const;
   /// Called after the peer has answered a challenge from `now_at`, which replaces the peer's address
   /// `before`.
@@ -196,7 +196,7 @@ class PathManager {
   /// Records a zero window probe. The peer reports it as a spurious retransmission, although it is not one.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
   /// Notes frames that are acknowledged for the first time and were last sent on this path. The path learns
-  /// of them at the latest with on_ack(), together with other frames that they continue.
+  /// of them no later than in on_ack(), together with other frames that they continue.
   void on_frames_acked(std::size_t path, const AckedFrame& frames) {
     if (path == acked_.path && acked_.frames.join(frames)) return;
     tell_acked();

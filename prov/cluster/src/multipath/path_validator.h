@@ -57,8 +57,8 @@ class PathValidator {
   /// fail.
   bool on_unanswered(Time now);
   void fail(Time now);
-  /// Called after this side has got another address on the path. The path is validated again when the peer
-  /// answers a challenge from this address, and so shows that it knows the address. The first
+  /// Called after the address of this side on the path was replaced. The path is validated again when the
+  /// peer answers a challenge from this address, and so shows that it knows the address. The first
   /// kAnnouncementsMax challenges leave even if no other frames do.
   void announce(Time now);
   /// Returns true if the peer may not know this side's address on the path.

@@ -109,11 +109,11 @@ class WatchedInterface {
   /// Returns the current state of the interface, or nullopt while no interface has the address. After the
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
-  /// Returns the address that should replace the link's present address: the link's first address if an
-  /// interface has it again; else, if no interface has the present address, another address of the interface
-  /// that had it. Returns nothing if the present address stays, or if there is no other.
+  /// Returns the address that should replace the link's current address: the link's first address if an
+  /// interface has it again; else, if no interface has the current address, another address of the interface
+  /// that had it. Returns nothing if the current address stays, or if there is no other.
   std::optional<SocketAddress> replacement() const;
-  /// Called after the link has got another address.
+  /// Called after the address of the link was replaced.
   void move_to(const SocketAddress& address);
   /// Returns the descriptor that becomes readable when the link may need another address, and stays readable
   /// until renew(). Returns -1 if there is none.

@@ -1,5 +1,5 @@
 // The packet link sends and receives raw Ethernet frames without the IP stack. To send, it writes the headers
-// itself and passes a burst to the driver by one system call. The burst also bypasses the queueing
+// itself and passes a burst to the driver with one system call. The burst also bypasses the queueing
 // discipline. To receive, the link polls a ring that it shares with the kernel, without system calls. The
 // packets of this link have the same format as those of the udp link. Therefore an endpoint with a packet
 // link can communicate with one that has a udp link.

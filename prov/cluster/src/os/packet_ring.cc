@@ -27,7 +27,7 @@ static_assert(TP_STATUS_USER == 1 && offsetof(tpacket2_hdr, tp_status) == 0);
 /// An upper bound on the bytes before the network header in a slot: the kernel's own header, the address, the
 /// offload header and the Ethernet header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
-/// The kernel does not align the bytes behind the offload header. With this padding, payloads are aligned to
+/// The kernel does not align the bytes after the offload header. With this padding, payloads are aligned to
 /// words, as they would be without the offload header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
@@ -49,7 +49,7 @@ std::size_t slot_for(std::size_t bytes) {
   return (lines | 1) * kCacheLine;
 }
 
-/// Makes the kernel write an offload header in front of each frame. The header says where joined frames end.
+/// Makes the kernel write an offload header before each frame. The header says where joined frames end.
 /// Returns false if the kernel cannot write the header.
 bool ask_for_offload_headers(int socket) {
   if (!rings_know_segments()) return false;

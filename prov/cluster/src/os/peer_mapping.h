@@ -14,7 +14,7 @@
 // process during all earlier steps.
 //
 // The pages: the file may have no page at an address yet. If the system then has no memory for one, an access
-// kills this process with SIGBUS. Therefore we populate each part before its first use, by a call that
+// kills this process with SIGBUS. Therefore we populate each part before its first use, with a call that
 // reports an error instead (Linux 5.14). A populated page remains until a process truncates the file.
 // Applications must not truncate registered memory.
 #pragma once

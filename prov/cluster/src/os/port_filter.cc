@@ -167,7 +167,7 @@ FilterProgram frames_beside_ring(int index) {
 }
 
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {
-  // In this program, offset 0 is the first byte behind the UDP header.
+  // In this program, offset 0 is the first byte after the UDP header.
   constexpr std::uint32_t kKind = offsetof(wire::FrameHeader, kind);
   constexpr std::uint32_t kLength = offsetof(wire::FrameHeader, length);
   constexpr std::uint32_t kBehindSession = offsetof(wire::FrameHeader, session) + sizeof(std::uint32_t);
@@ -242,7 +242,7 @@ FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddre
 
 namespace {
 
-// Offsets in a program of a fanout group. Offset 0 is the first byte behind the Ethernet header.
+// Offsets in a program of a fanout group. Offset 0 is the first byte after the Ethernet header.
 constexpr std::uint32_t kDestinationV4 = 16;
 constexpr std::uint32_t kDestinationV6 = 24;
 constexpr std::uint32_t kPortV4 = 20 + 2;

@@ -64,7 +64,7 @@ struct RingTarget {
 
 /// Returns a program for a fanout group of rings. It returns the number of the ring whose address is the
 /// destination of a frame, and 0 if there is none. It does not check anything else, because each ring has the
-/// filter frames_for(). The program finds the port by a binary search.
+/// filter frames_for(). The program finds the port with a binary search.
 FilterProgram spreading(std::span<const RingTarget> rings);
 
 /// Returns a program that refuses all frames.

@@ -63,8 +63,8 @@ bool read_process(int process, std::uint64_t address, std::span<const Bytes> sli
 /// been copied.
 bool write_process(int process, std::uint64_t address, const Gather& source);
 
-/// Returns a text for the log that says why the memory of the process was not accessible. `error`: the errno
-/// of the call, or 0 if the call read the memory of a wrong process.
+/// Returns, for the log, the reason why the memory of the process was not accessible. `error`: the errno of
+/// the call, or 0 if the call read the memory of a wrong process.
 std::string why_unreached(int process, int error);
 
 enum class GuardedCopy : std::uint8_t {

@@ -2,8 +2,8 @@
 // process performs each step under the lock of the group. It may die in the middle of a step. The others
 // notice its death from the locks, and their next step repairs the table.
 //
-// The steps make no system call. What they need from the kernel is an interface, so the simulator runs the
-// same steps on a model of the kernel (sim/ring_kernel.h).
+// The steps make no system calls. They reach the kernel through an interface, so the simulator runs the same
+// steps on a model of the kernel (sim/ring_kernel.h).
 #pragma once
 
 #include <cstddef>
@@ -34,7 +34,7 @@ class RingKernel {
   /// Puts the socket of this process's place into a fanout group. If `fresh` is true, creates a new group and
   /// writes its number to `id`. Otherwise uses the group `id`.
   virtual int enter_fanout(bool fresh, std::uint32_t& id) = 0;
-  /// Returns the number of sockets in the group, or nullopt if the kernel does not tell.
+  /// Returns the number of sockets in the group, or nullopt if the kernel does not report it.
   virtual std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) = 0;
   /// Makes the socket of this process's place outlive the process.
   virtual int keep(std::uint64_t serial) = 0;

@@ -34,7 +34,7 @@ inline constexpr std::size_t kRingBlockBytes = 1024 * 1024;  ///< the kernel all
 /// one of another layout.
 struct RingLayout {
   std::uint32_t slot_bytes = 0;
-  std::uint32_t offload_headers = 0;  ///< an OffloadHeader is in front of each frame
+  std::uint32_t offload_headers = 0;  ///< an OffloadHeader precedes each frame
   bool operator==(const RingLayout&) const = default;
 };
 
@@ -57,7 +57,7 @@ struct RingPlace {
 /// The members with frames of one EtherType. A list whose bytes are all zero is empty.
 class RingList {
  public:
-  /// Returns true if a process with this number lives.
+  /// Returns true if a process with this number is alive.
   using Alive = std::function<bool(std::uint32_t owner)>;
 
   std::size_t size() const { return count_; }

@@ -174,7 +174,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
-  // A frame with none of the following parts is no sign of life. It shows only that its sender knows the
+  // A frame with none of the following parts is not a sign of life. It shows only that its sender knows the
   // session number, which is easier to guess than the number and a sequence together.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;

@@ -110,7 +110,7 @@ class Flow {
   /// because the peer retransmits that frame.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
-  /// no frame has carried it, it leaves in a frame of its own. `clock`, if given, tells the time at which
+  /// no frame has carried it, it leaves in a frame of its own. `clock`, unless null, gives the time at which
   /// each burst after the first leaves. Without a clock, a round trip would seem longer whenever the thread
   /// has waited for a processor between two bursts.
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
@@ -141,7 +141,7 @@ class Flow {
   /// from the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if
   /// this side has sent no such keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// Called after this side has got another address on this link. Announces it to the peer.
+  /// Called after the address of this side on this link was replaced. Announces it to the peer.
   void on_own_move(Time now, std::size_t link);
   /// Called for a challenge that names both sessions, and whose source is not an address of the peer. If the
   /// challenge says which rail of the peer now has that address, challenges the address. Returns false if the

@@ -136,8 +136,8 @@ class FrameReceiver {
   ReceiveResult take(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
-  /// Returns when the flow ends although frames are missing. While this side holds segments back, that is
-  /// never: the frames behind them may have arrived.
+  /// Returns when the flow ends although frames are missing. Returns kNever while this side holds segments
+  /// back, because the frames after them may have arrived.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;

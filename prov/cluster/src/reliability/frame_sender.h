@@ -97,7 +97,7 @@ class FrameSender {
     bool sent_any = false;
     bool link_full = false;
   };
-  /// Sends the frames that the windows allow to leave now. `clock`, unless null, tells the time at which each
+  /// Sends the frames that the windows allow to leave now. `clock`, unless null, gives the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
   /// Returns true if nothing unusual waits to be sent: no repetition, probe, part or retry on a full link.

@@ -8,7 +8,7 @@
 // as long has arrived for a while. It assumes that the path now silently drops frames of that size. (A full
 // queue also drops a frame repeatedly, but lets others as long pass.) From then on frames are at most
 // kInitialFrameSize long. After a second black hole they are at most least() long, which every path carries.
-// If the search for the longest frame was complete, it begins again. The cause may have been another one: an
+// If the search for the longest frame was complete, it begins again, because the cause may have been an
 // outage, or a peer that computes and does not answer. Queued and outstanding frames keep their sequences, so
 // frames that have become too long leave in parts (PartEncoder).
 //

@@ -147,7 +147,7 @@ enum class AckIncluded : std::uint8_t { none, header, block };
 /// frame carries as much of it as the frame has space for.
 ///
 ///   header   `ack` (every frame before it has arrived), the largest transmission number, and its age
-///   block    the ranges behind the first gap (SACK, RFC 2018), and the number of the peer's spurious
+///   block    the ranges after the first gap (SACK, RFC 2018), and the number of the peer's spurious
 ///            retransmissions (D-SACK, RFC 2883)
 ///
 /// Invariant: if there are ranges, a frame without space for them acknowledges nothing. With only `ack` and
@@ -176,7 +176,7 @@ class OutgoingAck {
  private:
   bool any_;            ///< true if any frame has arrived
   bool gap_;            ///< true if there are ranges; a frame without them acknowledges nothing
-  bool spurious_news_;  ///< true if the peer does not know the present number of spurious retransmissions
+  bool spurious_news_;  ///< true if the peer does not know the current number of spurious retransmissions
   Sequence ack_;
   TransmissionNumber largest_acked_;  ///< the largest transmission number that has arrived
   Time largest_acked_at_{};           ///< when the largest transmission number arrived

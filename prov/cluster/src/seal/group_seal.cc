@@ -106,8 +106,8 @@ class SealedReceiver final : public link::MulticastReceiver {
   int descriptor() const override { return inner_->descriptor(); }
 
  private:
-  /// Opens the frames of one arrival. Moves each opened frame to the front of the arrival, behind the
-  /// previous one. Returns all opened frames.
+  /// Opens the frames of one arrival. Moves each opened frame towards the front of the arrival, directly
+  /// after the previous one. Returns all opened frames.
   Bytes open_all(const link::InFrame& arrival) {
     std::size_t kept = 0;
     for (link::ArrivalWalk walk(arrival); !walk.done();) {

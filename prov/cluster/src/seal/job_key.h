@@ -26,7 +26,7 @@ namespace cluster::seal {
 /// How the frames are protected. Both sides must use the same mode.
 enum class Mode : std::uint8_t {
   auth = 1,     ///< frames are authenticated, and anybody can read their content
-  encrypt = 2,  ///< in addition, everything behind the frame header is encrypted
+  encrypt = 2,  ///< in addition, everything after the frame header is encrypted
 };
 
 using KeyId = std::array<std::uint8_t, 8>;

@@ -3,8 +3,8 @@
 //
 // The tag is an HMAC over the mode, the header, the counter, and the address to which the keep-alive is sent.
 // So only the process with that address can answer, and only after it has received the keep-alive. The answer
-// repeats the counter of the keep-alive. Each keep-alive has a new counter, so a recorded answer is
-// worthless. The tag does not cover the padding, which nobody reads.
+// repeats the counter of the keep-alive. Each keep-alive has a new counter, so a recorded answer is useless.
+// The tag does not cover the padding, which nobody reads.
 #pragma once
 
 #include <array>

@@ -1,6 +1,6 @@
 // A peer: an endpoint with which this endpoint has exchanged data or wants to. The protocol keeps its state
-// of the peer in `channel`. `reach` says whether the peer is reached, and by which transport. Each transport
-// keeps its own state of the peer in its element of `parts`. No other component reads that element.
+// of the peer in `channel`. `reach` says whether the peer is reached, and through which transport. Each
+// transport keeps its own state of the peer in its element of `parts`. No other component reads that element.
 #pragma once
 
 #include <array>

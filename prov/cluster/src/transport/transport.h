@@ -9,7 +9,7 @@
 //   close()     ends everything with a peer.
 //
 // A transport keeps its state of a peer in a TransportPeer, which no other component reads. Peer::reach says
-// whether a peer is reached, and by which transport; PeerReach sets it.
+// whether a peer is reached, and through which transport; PeerReach sets it.
 //
 // A new transport needs one folder with a class derived from Transport, and one factory in
 // EngineParts::further_transports. provider/machine.cc fills this list. test/support/dummy_transport.h is an
@@ -70,7 +70,7 @@ class Turn {
   PollScope scope() const { return scope_; }
   /// Turns are counted from 1 and wrap around.
   std::uint32_t number() const { return number_; }
-  /// Returns Clock::ticks(). The clock is read at most once in a turn, and only if somebody asks.
+  /// Returns Clock::ticks(). The clock is read at most once in a turn, and only on demand.
   std::uint64_t ticks() {
     if (!ticks_) ticks_ = clock_.ticks();
     return *ticks_;

@@ -76,7 +76,7 @@ struct Implementation {
 std::span<const Implementation> implementations();
 
 /// The function that crc32c() uses. At first, it is a function that finds the fastest implementation and
-/// stores it here.
+/// stores it in this variable.
 extern std::atomic<UpdateFunction> update;
 
 }  // namespace fast

@@ -61,7 +61,7 @@ enum class FrameKind : std::uint8_t {
   group = 12,           ///< messages: `session` is the stream, `ack` its end so far, `transmission` the group
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
   sibling_request = 14,   ///< "is the caller in the RailBlock after the header an endpoint of your process?"
-  sibling_response = 15,  ///< "yes"; repeats the request; there is no answer if the caller is no sibling
+  sibling_response = 15,  ///< "yes"; repeats the request; there is no answer if the caller is not a sibling
 };
 
 namespace frame_flag {
