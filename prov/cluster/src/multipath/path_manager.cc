@@ -225,7 +225,7 @@ bool PathManager::on_path_error(Time now, const link::PathError& error) {
   return !reached || error.peer.verbs() || error.status != Status::refused;
 }
 
-/// Returns the longest frame that a path between queue pairs carries, or kNone for an IP path.
+/// Returns the size of the longest frame that a path between queue pairs carries, or kNone for an IP path.
 std::size_t PathManager::limit_of(const link::Path& to) const {
   if (!to.to.verbs() || to.link >= rails_.size()) return PathState::kNone;
   const auto peer = std::ranges::find(queue_pairs_, to.to, &wire::VerbsAddress::address);

@@ -169,7 +169,7 @@ class PathManager {
   void begin_turn();
   Grant select(Time now) const;
   /// Returns the path for the retransmission of a frame that was sent on `path` and was not acknowledged in
-  /// time. Prefers another path to `path`, unless each other path is worse or has never worked.
+  /// time. Prefers a path other than `path`, unless every other path is worse or has never worked.
   Grant select_other(Time now, std::size_t path) const;
   /// Returns the path for one new frame that is sent singly: the IP path `ip` or its EtherType path. The
   /// frame must not be too long for the EtherType path.

@@ -10,7 +10,7 @@
 // From such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
 //
 // An address that links use may be taken from this host. The watch then wakes the threads that sleep on these
-// links, and the links go on with another address of the interface.
+// links, and the links continue with another address of the interface.
 #pragma once
 
 #include <sys/types.h>
@@ -119,7 +119,7 @@ class WatchedInterface {
   /// until renew(). Returns -1 if there is none.
   int descriptor() const { return lost_ != nullptr ? lost_->descriptor() : -1; }
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
-  /// Returns false if the interface has no carrier, or is down, as renew() has found it.
+  /// Returns false if renew() found the interface down or without a carrier.
   bool has_carrier() const { return carrier_; }
 
   /// Asks all hosts of the network for the hardware addresses of peers that do not answer. The kernel itself

@@ -104,8 +104,9 @@ class KeptHeaders {
 /// if the frame does not contain a whole, unfragmented UDP datagram.
 bool read_headers(Bytes frame, int index, link::InFrame& out);
 
-/// The headers of a frame that read_headers() has read. Most frames come from the sender of the last one, and
-/// their headers differ from its headers only in lengths, the IPv4 identification, and checksums.
+/// The headers of a frame that read_headers() has read. Most frames come from the sender of the previous
+/// frame. Their headers differ from those of the previous frame only in lengths, the IPv4 identification, and
+/// checksums.
 class LastHeaders {
  public:
   /// Remembers the headers of `frame`, which read_headers() has read into `out`.

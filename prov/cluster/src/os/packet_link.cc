@@ -112,7 +112,7 @@ class PacketLink final : public link::Link {
   NeighbourTable neighbours_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
-  /// Number of the next receive_burst() calls that also poll the socket.
+  /// How many of the next receive_burst() calls also poll the socket.
   unsigned socket_polls_left_ = kSocketPollsAfterTraffic;
   /// Number of polls since the socket was last polled.
   unsigned polls_since_socket_ = 0;
@@ -293,7 +293,7 @@ bool has_single_receive_queue(const Interface& interface) {
 }
 
 /// Opens the rings of a link in the group. If the group does not work and the settings allow it, opens them
-/// outside.
+/// outside the group.
 class PacketRings {
  public:
   PacketRings(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,

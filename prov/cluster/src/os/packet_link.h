@@ -16,8 +16,8 @@
 // not know the hardware address of the destination. In this case the kernel finds the route and the address.
 // The link learns the hardware address from the answer. The kernel refuses to send if its neighbour table is
 // full. In this case the link sends the frame to the last known hardware address, or else to all hosts of the
-// network. (The ring of the destination accepts no frame to all hosts, so its UDP socket receives it.) If
-// instead the queue of the interface is full, the frame waits.
+// network. (The destination's ring accepts no broadcast frames, so the destination's UDP socket receives the
+// frame.) If instead the queue of the interface is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress

@@ -79,8 +79,8 @@ RingLayout layout_of(const RingShape& shape) {
   return {static_cast<std::uint32_t>(shape.slot_bytes), shape.joined && rings_know_segments()};
 }
 
-/// Gives an unbound socket a ring, and binds it to the interface. The socket already has its filter. Until it
-/// is bound, a socket of protocol 0 receives nothing. Therefore no frame enters the ring without passing the
+/// Gives an unbound socket a ring, and binds it to the interface. The socket already has its filter. A socket
+/// of protocol 0 receives nothing until it is bound. Therefore no frame enters the ring without passing the
 /// filter.
 int set_up(int socket, int index, const RingShape& shape, std::size_t blocks, bool offload_headers) {
   if (offload_headers && !ask_for_offload_headers(socket)) return errno;

@@ -50,7 +50,7 @@ class PeerMapping {
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);
 
   explicit operator bool() const { return !range_.empty(); }
-  /// Does the same as at(), for a range that is populated as a whole. Returns null for any other range.
+  /// Does the same as at() if the whole range is populated. Otherwise returns null.
   std::byte* ready_at(std::uint64_t offset, std::size_t length) const {
     return contains(ready_bytes_, offset, length) ? range_.data() + offset : nullptr;
   }

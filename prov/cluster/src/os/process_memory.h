@@ -55,8 +55,8 @@ class GuardPage {
 };
 
 /// Copies `length` bytes from `address` in the process `process` to this process. The target begins at the
-/// byte `offset` of the concatenated `slices`. There may be at most as many slices as one operation of the
-/// interface may have. Returns false unless all bytes have been copied.
+/// byte `offset` of the concatenated `slices`. `slices` has at most as many elements as one libfabric
+/// operation may have. Returns false unless all bytes have been copied.
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length);
 /// Copies the bytes of `source` to `address` in the process `process`. Returns false unless all bytes have

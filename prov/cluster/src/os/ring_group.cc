@@ -185,7 +185,7 @@ class SeatKernel final : public RingKernel {
 };
 
 /// A process must close the file of a group before it opens it again, because any close() of the file
-/// releases all its locks. Therefore a group is destroyed under the mutex.
+/// releases all locks that the process holds on it. Therefore a group is destroyed under the mutex.
 std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
   const std::lock_guard guard(known_mutex());
   std::vector<KnownGroup>& all = known_groups();

@@ -29,7 +29,7 @@ class RingKernel {
   virtual bool lives(std::uint32_t process) = 0;
   /// Creates the socket of this process's place.
   virtual int open(std::uint64_t serial) = 0;
-  /// Takes over the socket of a free place. Returns false if it is lost.
+  /// Takes over the socket of a free place. Returns false if the socket is lost.
   virtual bool inherit(std::uint64_t serial) = 0;
   /// Puts the socket of this process's place into a fanout group. If `fresh` is true, creates a new group and
   /// writes its number to `id`. Otherwise uses the group `id`.
@@ -49,7 +49,7 @@ struct RingLimits {
 
 struct RingProgram {
   FilterProgram program;
-  std::uint64_t version = 0;  ///< the value of `changes` when it was made
+  std::uint64_t version = 0;  ///< the value of `changes` when the program was built
 };
 
 class RingSteps {

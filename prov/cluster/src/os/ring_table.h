@@ -46,7 +46,7 @@ struct RingPlace {
     leaving,   ///< the place is being removed: the keeper drops its copy
   };
 
-  std::uint64_t serial = 0;  ///< by which the keeper finds the socket
+  std::uint64_t serial = 0;  ///< identifies the socket for the keeper
   SocketAddress address;     ///< the ring receives the frames to this address
   State state = State::reserved;
   std::uint32_t owner = 0;  ///< the owner's number among the processes, from 1; 0 if the place is free
@@ -85,7 +85,7 @@ class RingList {
 
   std::uint32_t fanout_id = 0;  ///< the kernel's number of the fanout group, while it has sockets
   std::uint64_t changes = 0;    ///< number of changes of targets()
-  std::uint64_t installed = 0;  ///< the value of `changes` when the program in the kernel was made
+  std::uint64_t installed = 0;  ///< the value of `changes` when the program in the kernel was built
 
  private:
   std::size_t index_of(std::uint64_t serial) const;

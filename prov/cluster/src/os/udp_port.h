@@ -85,7 +85,8 @@ class UdpPort {
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket();
   /// Returns the current socket of the responder, and the address to which keep-alives to it were sent. The
-  /// responder calls this function each time. It may use the socket of the previous call until this call.
+  /// responder calls this function before each read, and may use the returned socket only until its next
+  /// call.
   struct KeepAlives {
     int socket;
     SocketAddress address;

@@ -111,7 +111,7 @@ class VerbsLink final : public link::Link {
   std::uint32_t posted_ = 0;          ///< number of sends so far
   std::uint32_t completed_ = 0;       ///< number of sends that the device has completed, as far as is known
   std::uint32_t posted_at_look_ = 0;  ///< number of sends at the last look_at_device()
-  bool heard_ = false;                ///< something has arrived since then
+  bool heard_ = false;                ///< something has arrived since the last look_at_device()
   unsigned polls_ = 0;
   Time port_asked_at_{};
   Time listed_at_{};  ///< when the device was last found among the devices of this node

@@ -50,7 +50,7 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
 }
 
 /// Returns true if an ICMP error quotes a frame of this flow. Such a quote contains numbers of this session
-/// that only the two sides know. To forge the error is therefore as hard as to forge a frame.
+/// that only the two sides know. Forging the error is therefore as hard as forging a frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;

@@ -209,7 +209,7 @@ class Flow {
   /// The frames that the last call of detect_losses() or send_again() has found.
   std::vector<Sequence> lost_frames_;
   std::uint32_t peer_moves_ = 0;
-  Time moved_peer_asked_at_{};  ///< when the last challenge left that showed a new address of the peer
+  Time moved_peer_asked_at_{};  ///< departure of the last challenge that showed a new address of the peer
   std::uint64_t lost_ = 0;      ///< number of frames declared lost so far, for stats()
 };
 

@@ -11,8 +11,8 @@
 // has done that work. So what review() has found stays true as long as the lane is open. Only the lane itself
 // uses the flow meanwhile, and it checks what its own uses can change.
 //
-// Down. send() writes a header in front of the message and makes one call of the link. The frame is in the
-// send window like any other: if it is lost, the general path retransmits it.
+// Down. send() writes a header before the message and calls the link once. The frame is in the send window
+// like any other: if it is lost, the general path retransmits it.
 //
 // Up. predicts() compares an arriving frame with the only frame that is expected now (Van Jacobson's header
 // prediction): the next sequence, a newer transmission, an acknowledgement that is not older than the last,
@@ -88,7 +88,7 @@ class FrameLane {
 
   Parts parts_;
   bool enabled_;
-  std::size_t frames_left_ = 0;  ///< that send() may send; 0: the lane is closed
+  std::size_t frames_left_ = 0;  ///< frames that send() may still send; 0: the lane is closed
   Time heard_at_{};              ///< when take() was last called since settle(); Time{} if it was not
   bool heard_by_ip_ = false;
 };

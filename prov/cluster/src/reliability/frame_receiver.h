@@ -77,8 +77,8 @@ class FrameReceiver {
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
-  /// Returns true if nothing unusual has to be considered for the next frame, and the header of a frame
-  /// carries the whole acknowledgement.
+  /// Returns true if the next frame needs no special treatment, and a frame header can carry the whole
+  /// acknowledgement.
   bool ordinary() const {
     return window_.complete() && !fin_ && acks_.any_frame() &&
            window_.spurious() == acks_.spurious_reported();
@@ -117,7 +117,7 @@ class FrameReceiver {
     numbers.largest_acked = acks_.largest_received();
     numbers.ack_delay = ack_delay_field(now, acks_.largest_received_at());
   }
-  /// Called when that frame has left.
+  /// Called when the lone frame has left.
   void on_acknowledged(Time now) { acks_.on_ack_sent(now, false); }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }

@@ -1,8 +1,8 @@
 // The two sessions of a flow, and what both sides have agreed on (docs/protocol.md 2.1 to 2.3).
 //
 // Every frame carries our opening until the peer has shown that it received the opening. The peer shows this
-// by a frame that is addressed to our session and carries data or an acknowledgement. Both sides may begin at
-// the same time, and neither waits for the other.
+// with a frame that is addressed to our session and carries data or an acknowledgement. Both sides may begin
+// at the same time, and neither waits for the other.
 //
 // Any host can spoof the peer's address in a frame that names no session. So this side accepts the peer's
 // opening only from a frame that names our session and repeats our token. We have sent session and token only

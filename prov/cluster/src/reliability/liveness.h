@@ -34,7 +34,7 @@ enum class Suspicion : std::uint8_t {
   port_closed,  ///< an ICMP error "port unreachable" that quotes a frame of ours
   /// An ICMP error "host unreachable" or "network unreachable" that quotes a frame of ours.
   host_unreachable,
-  prohibited,      ///< a firewall refuses a frame of ours, by an ICMP error that quotes it or on this host
+  prohibited,      ///< a firewall refuses a frame of ours: on this host, or with an ICMP error that quotes it
   kernel_refuses,  ///< the peer's kernel refuses a connection, or resets one
 };
 
@@ -50,7 +50,7 @@ enum class PeerState : std::uint8_t {
 /// What becomes of a suspicion during an outage.
 enum class InOutage : std::uint8_t {
   waits,  ///< its clock stands still, and errors that caused it are forgotten
-  /// Its clock goes on, because an error from the peer's host shows that this host can be reached.
+  /// Its clock goes on, because an error from the peer's host shows that the peer's host can be reached.
   goes_on,
 };
 
@@ -209,8 +209,8 @@ class Liveness {
   /// Returns how long the peer and its kernel have been silent, as far as this silence counts.
   Duration idle_by(Time now) const;
   Time keep_alive_sent() const { return keep_alive_sent_; }
-  /// Returns for how long the peer has owed something, and neither its engine nor its responder has answered.
-  /// Outages are included.
+  /// Returns for how long the peer has owed something while neither its engine nor its responder has
+  /// answered. Outages are included.
   Duration silent_for() const { return reported_silence_; }
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }

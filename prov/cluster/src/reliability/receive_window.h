@@ -3,7 +3,7 @@
 //
 // An unordered frame is delivered as soon as it arrives. An ordered frame is delivered once every frame
 // before it has arrived. If an ordered frame is the expected one, it is delivered at once and without a copy.
-// Other ordered frames are copied and wait here (at most `size` of them).
+// Other ordered frames are copied and wait in the window (at most `size` of them).
 //
 // If the protocol has no space for a segment of an ordered frame, it calls hold(), which puts the rest of the
 // frame back. From then on the frame counts as not arrived, so this side does not acknowledge it. Later

@@ -188,7 +188,7 @@ class Association {
   bool number_allowed(std::uint64_t number);
 
   static constexpr std::uint64_t kNumbersAheadMax = 64;
-  /// Of the frames whose key is far ahead, this side tries to open one in this many.
+  /// This side tries to open only one in this many of the frames whose key is far ahead.
   static constexpr std::uint32_t kFarAheadTried = 256;
 
   std::shared_ptr<const JobKey> key_;

@@ -43,7 +43,7 @@ struct ProofAnswer {
   Tag tag{};
 };
 
-/// Returns the name of a listener for the case with a key. `plain`: its name without a key.
+/// Returns the name of a listener that has a key. `plain`: the name that it would have without a key.
 std::string hidden_socket_name(const JobKey& key, std::string_view plain);
 
 /// The proofs of one side of one connection.

@@ -1,6 +1,7 @@
 // A peer: an endpoint with which this endpoint has exchanged data or wants to. The protocol keeps its state
-// of the peer in `channel`. `reach` says whether the peer is reached, and through which transport. Each
-// transport keeps its own state of the peer in its element of `parts`. No other component reads that element.
+// about the peer in `channel`. `reach` says whether the peer is reached, and through which transport. Each
+// transport keeps its own state about the peer in its element of `parts`. No other component reads that
+// element.
 #pragma once
 
 #include <array>
@@ -39,7 +40,7 @@ struct Lost {
 };
 using Reach = std::variant<NotMet, OpeningSoon, Reached, Lost>;
 
-/// The base of the state that one transport keeps of one peer.
+/// The base of the state that one transport keeps about one peer.
 struct TransportPeer {
   virtual ~TransportPeer() = default;
 };

@@ -8,8 +8,8 @@
 //   prepare_sleep(), deadline()  make sure that a sleeping thread wakes when the transport has work.
 //   close()     ends everything with a peer.
 //
-// A transport keeps its state of a peer in a TransportPeer, which no other component reads. Peer::reach says
-// whether a peer is reached, and through which transport; PeerReach sets it.
+// A transport keeps its state about a peer in a TransportPeer, which no other component reads. Peer::reach
+// says whether a peer is reached, and through which transport; PeerReach sets it.
 //
 // A new transport needs one folder with a class derived from Transport, and one factory in
 // EngineParts::further_transports. provider/machine.cc fills this list. test/support/dummy_transport.h is an
@@ -210,7 +210,7 @@ class Transport {
   /// accesses count only if a turn can end them. If a descriptor announces their end, no turn is needed.
   virtual bool wants_turn() const { return false; }
 
-  /// Returns the index in Peer::parts at which this transport keeps its state of a peer.
+  /// Returns the index in Peer::parts at which this transport keeps its state about a peer.
   std::size_t slot() const { return slot_; }
 
   static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us, in ticks (Clock::ticks)
@@ -225,7 +225,7 @@ class Transport {
   std::size_t slot_ = 0;
 };
 
-/// Adds why one more transport does not reach a peer.
+/// Adds the reason why one more transport does not reach a peer.
 inline void add_reason(std::string& reason, const std::string& why) {
   if (!reason.empty()) reason += "; ";
   reason += why;
