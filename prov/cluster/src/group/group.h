@@ -105,7 +105,7 @@ class Group {
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
   SenderStream& stream() { return stream_; }
-  /// Begins to leave the group. The caller posts no more messages. Once all members have received the
+  /// Begins to leave the group. The caller must post no more messages. Once all members have received the
   /// messages of this side, the group tells them that this side leaves.
   void leave() {
     leaving_ = true;

@@ -27,7 +27,7 @@ ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& ra
 
 bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group_size) {
   prepare();
-  // A correct sender does not send beyond the limit. If this side believed a larger end, it would request
+  // A correct sender does not send beyond the limit. If this side accepted a larger end, it would request
   // frames that never arrive.
   const std::uint64_t limit = delivered_ + kStreamWindow;
   if (arrival.end <= limit) end_ = std::max(end_, arrival.end);

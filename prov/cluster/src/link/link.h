@@ -78,8 +78,8 @@ struct OutFrame {
   }
 };
 
-/// The frames for one send_burst(), built in place. It has about 9 KB, which is too much for a stack, and too
-/// much to clear each time.
+/// The frames for one send_burst(), built in place. It takes about 9 KB, which is too much for a stack, and
+/// too much to clear each time.
 class OutBurst {
  public:
   void clear() { count_ = 0; }
@@ -204,8 +204,8 @@ class Link {
   /// was taken from this host. `link`: the number of the link, if there are several. The handler watches the
   /// descriptors again, because they may refer to new sockets.
   virtual void on_move(const MoveHandler&) {}
-  /// Makes the kernel put frames aside as the argument says, if the kernel is able to. Frames of one arrival
-  /// stay together. The call takes a few system calls.
+  /// Makes the kernel put frames aside as the argument says, if the kernel can. Frames of one arrival stay
+  /// together. The call takes a few system calls.
   virtual void thin(const Thinning&) {}
 };
 

@@ -167,8 +167,8 @@ static_assert(sizeof(ResetBlock) == 24);
 /// its store buffer.
 inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeader{}; }
 
-/// Sets magic, version, length and checksum. The caller has set all other fields. `pieces` are the whole
-/// frame, and begin with the header. A frame that will be sealed gets no checksum.
+/// Sets magic, version, length and checksum. The caller must have set all other fields. `pieces` are the
+/// whole frame, and begin with the header. A frame that will be sealed gets no checksum.
 void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
                   Integrity integrity = Integrity::checksum);
 /// Together, these two functions do what encode_frame() does. encode_kind() sets everything except the
@@ -187,7 +187,7 @@ struct LoneNumbers {
   TransmissionNumber largest_acked;
 };
 
-/// Writes the whole header, with these flags, of a frame of a flow. The frame's `length` bytes must lie at
+/// Writes the whole header of a frame of a flow, with these flags. The frame's `length` bytes must lie at
 /// `start` without a gap.
 void encode_lone(const LoneNumbers& numbers, std::uint8_t flags, std::byte* start, std::size_t length);
 
