@@ -292,7 +292,7 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
   notify(now, header, from);
 }
 
-/// Sends a notice, unless one was sent lately. A forger gains nothing by causing notices, because they are
+/// Sends a notice, unless one was sent recently. A forger gains nothing by causing notices, because they are
 /// rare and no longer than the refused frame.
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
   if (now < next_unknown_ || (flood_ && table_.find_route(to.to) == nullptr)) return;

@@ -14,8 +14,8 @@
 //
 //   frame header | AssociationBlock | RailBlocks of its sender, the name first | SealTrailer
 //
-// The trailer's counter is the number of the request. The trailer's tag is the HMAC over everything in front
-// of it. A notice (association_unknown) is only a header. It contains the id of the refused frame, and the
+// The trailer's counter is the number of the request. The trailer's tag is the HMAC over everything before
+// it. A notice (association_unknown) is only a header. It contains the id of the refused frame, and the
 // receiver trusts nothing in it.
 //
 // There is no timer. Flows retransmit the frames that wait for an association. At each retransmission the

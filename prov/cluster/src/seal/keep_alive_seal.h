@@ -18,7 +18,7 @@
 namespace cluster::seal {
 
 /// Seals a keep-alive or its answer. `asked`: address to which the keep-alive is sent. Sets the tag in
-/// `trailer`. The caller has already set the counter in it.
+/// `trailer`. The caller must have set the counter in `trailer`.
 void seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
                      const SocketAddress& asked, wire::SealTrailer& trailer);
 bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,

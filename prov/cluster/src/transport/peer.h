@@ -53,13 +53,13 @@ struct Peer {
   carrier::Lane* lane = nullptr;
   /// PeerTable::mark_failed() was called: the peer is closed before the turn ends.
   bool failed = false;
-  bool has_aliases = false;  ///< PeerTable finds the peer by other addresses as well
+  bool has_aliases = false;  ///< PeerTable finds the peer under other addresses as well
   Reach reach;               ///< only PeerReach changes this
   std::string reach_reason;  ///< why a transport reaches the peer, or why none does
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
     std::uint64_t source = protocol::kAddrNotAvail;  ///< what completions report as source of its messages
-    /// The generation of the address table when these were looked up.
+    /// The generation of the address table when `value` and `source` were looked up.
     std::uint64_t generation = ~std::uint64_t{0};
   } handle;
   /// When this endpoint found that a receive waits only for this peer, and that the peer has no carrier.
