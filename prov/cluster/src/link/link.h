@@ -223,7 +223,7 @@ inline bool send_frame(Link& link, ConstBytes bytes, const Path& to) {
 /// change these borders:
 ///
 /// - no frame reaches beyond its datagram;
-/// - a refused frame discards the rest of its own datagram, and of no other.
+/// - a refused frame discards the rest of its own datagram, but of no other.
 ///
 /// If the link does not know the borders, the whole arrival counts as one datagram.
 class ArrivalWalk {

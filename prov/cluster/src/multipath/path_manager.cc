@@ -314,7 +314,7 @@ Time PathManager::last_sent_at(std::size_t ip) const {
 
 void PathManager::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::none || path.is_ethertype()) return;
-  // The log line names both the rail and the address, because each of them may work in another pair.
+  // The log line names both the rail and the address, because each of them may work when paired differently.
   const bool known = path.address.link < rails_.size();
   const Rail rail = known ? rails_[path.address.link] : Rail{};
   const std::string from = rail.address.ip_text() + " (" + rail.label + ")";

@@ -11,7 +11,7 @@
 
 namespace cluster::os {
 
-/// Destroys an object of libibverbs with the library's function for it.
+/// Destroys an object of libibverbs with the library's destroy function for its type.
 template <typename Object>
 struct VerbsDeleter {
   int (*destroy)(Object*) = nullptr;

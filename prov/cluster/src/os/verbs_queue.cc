@@ -169,7 +169,7 @@ Bytes VerbsQueue::received(const ibv_wc& completion) const {
 }
 
 /// A frame over IPv4 has its IPv4 header in the last 20 bytes of the routing header. The bytes before that
-/// are undefined, so the checksum of the IPv4 header decides.
+/// are undefined, so the checksum of the IPv4 header decides whether there is one.
 SocketAddress VerbsQueue::sender(const ibv_wc& completion) const {
   constexpr std::size_t kV4At = 20;
   const std::byte* const grh = receive_slot(completion.wr_id) + kGrhAt;

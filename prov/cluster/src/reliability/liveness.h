@@ -221,8 +221,8 @@ class Liveness {
 
   static constexpr Duration kRetryAfter = 20ms;
   static constexpr Duration kWorthALine = 10s;
-  /// If two errors are further apart than this, they have different causes. Kernels send one error per
-  /// second.
+  /// If two errors are further apart than this, they count as errors with different causes. Kernels send one
+  /// error per second.
   static constexpr Duration kErrorGapMax = 2500ms;
 
  private:
