@@ -1,6 +1,6 @@
 // The library's data about a communicator: the team of its ranks, or the decision that MPI handles the
 // communicator's calls. All ranks of the communicator decide together, at the first call that the library
-// could take over. For this they exchange the names of their endpoints by a collective of MPI, so that all
+// could take over. For this they exchange the names of their endpoints with an MPI collective, so that all
 // ranks decide alike. The data is an attribute of the communicator, so MPI frees it with the communicator.
 #pragma once
 

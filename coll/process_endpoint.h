@@ -52,7 +52,7 @@ class Team {
 
   fi_addr_t address() const { return fi_mc_addr(mc_); }
   fi_addr_t member(int rank) const { return members_[static_cast<std::size_t>(rank)]; }
-  /// Returns the rank of a peer, or size() if the peer is no member.
+  /// Returns the rank of a peer, or size() if the peer is not a member.
   int rank_of(fi_addr_t peer) const {
     return static_cast<int>(std::find(members_.begin(), members_.end(), peer) - members_.begin());
   }
@@ -103,7 +103,7 @@ class ProcessEndpoint {
   ProcessEndpoint() = default;
   bool open(std::string& reason);
   std::unique_ptr<Team> begin_join(const std::vector<Name>& names, std::uint64_t key, Pending& joined);
-  /// Reads one event of the event queue and handles it. Returns false if there was none.
+  /// Reads one event from the event queue and handles it. Returns false if there was none.
   bool read_event();
   void take(ssize_t got, const fi_cq_entry& entry);
 

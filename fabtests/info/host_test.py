@@ -167,7 +167,7 @@ class Host(unittest.TestCase):
         self.build()
         for words, settings in ((("FI_PROVIDER names clustr",), {"FI_PROVIDER": "clustr"}),
                                 (("FI_PROVIDER_PATH=/nowhere", "libcluster-fi.so"), {"FI_PROVIDER_PATH": "/nowhere"}),
-                                (("the key file /nowhere/key is refused", "to make one"), {"FI_CLUSTER_KEY_FILE": "/nowhere/key"}),
+                                (("the key file /nowhere/key is refused", "to generate one"), {"FI_CLUSTER_KEY_FILE": "/nowhere/key"}),
                                 (("FI_CLUSTER_SECURITY=encrypt demands a key",), {"FI_CLUSTER_SECURITY": "encrypt"}),
                                 (("FI_CLUSTER_RAILS names eth77",), {"FI_CLUSTER_RAILS": "eth77"})):
             warnings = self.report(**settings)["warnings"]

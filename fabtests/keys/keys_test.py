@@ -18,7 +18,7 @@ from endpoint_program import ScriptedEndpoint, connect, transfer, virtual_nodes 
 MEGABYTE = 1 << 20
 LIBRARIES = ("libcrypto.so.3", "libcrypto.so.1.1")
 WARNINGS = {
-    "other key": "it has another key than this process",
+    "other key": "its key differs from the key of this process",
     "other mode": "FI_CLUSTER_SECURITY is auth on one side and encrypt on the other",
     "sender has none": "this process has a key and their sender has none",
     "receiver has none": "its job has a key and this process has none",
@@ -97,8 +97,8 @@ class Keys(unittest.TestCase):
             transfer(sender, receiver, 50)
             transfer(sender, receiver, 8, MEGABYTE)
         for each in (one, other):
-            self.assertIn("is reached by shared memory", each.log())
-            self.assertNotIn("is reached by the", each.log())
+            self.assertIn("is reached over shared memory", each.log())
+            self.assertNotIn("is reached over the", each.log())
             self.assertEqual(each.close(), 0)
 
     def test_sides_that_do_not_agree(self):

@@ -14,7 +14,7 @@ BIG = 4 << 20
 TIMEOUT = 3.0  # of the peer; shorter than the outage
 GOES_ON = 3.0  # after the outage
 WARNING = re.compile(r"is cut off|no other node answers")
-OVER = re.compile(r"the outage is over after [0-9.]+ s")
+OVER = re.compile(r"the outage ended after [0-9.]+ s")
 SECONDS = 8.0
 
 

@@ -142,7 +142,7 @@ class Surroundings(unittest.TestCase):
         handle = self.work(one, other)
         said = warnings(one.log()) + warnings(other.log())
         self.assertTrue(said and all(re.search(warns, line) for line in said) if warns else not said, said)
-        reached = {"shm": "is reached by shared memory", "udp": "is reached by the udp link", "packet": "is reached by the packet link"}
+        reached = {"shm": "is reached over shared memory", "udp": "is reached over the udp link", "packet": "is reached over the packet link"}
         for process in (one, other):
             for text in (reached[carrier], *says):
                 self.assertEqual(len(lines(process, text)), 1, f"'{text}' in {process.log()}")
@@ -167,7 +167,7 @@ class Surroundings(unittest.TestCase):
 
     def test_two_user_namespaces_of_two_users(self):
         one, other = (self.start(as_root_of_own(number)) for number in (54321, 54322))
-        self.job(one, other, "udp", [NO_RAW_SOCKETS], warns="shared memory is refused to .* it runs as another user")
+        self.job(one, other, "udp", [NO_RAW_SOCKETS], warns="refused shared memory for .* it runs as another user")
 
     def test_inside_and_outside_of_a_user_namespace(self):
         one, other = self.start(), self.start(("unshare", "--user", "--map-root-user"))
@@ -249,7 +249,7 @@ class Surroundings(unittest.TestCase):
         before = mounts("mount -t tmpfs none /proc")
         self.job(self.start(before), self.start(before), "shm", [UNMAPPED])
         unmapped = (*before, *user(65534))
-        self.job(self.start(unmapped), self.start(unmapped), "udp", warns="shared memory is refused to .* it runs as another user")
+        self.job(self.start(unmapped), self.start(unmapped), "udp", warns="refused shared memory for .* it runs as another user")
         self.job(self.start(before), self.start(before, node=2), "packet")
 
 

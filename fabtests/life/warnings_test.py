@@ -151,7 +151,7 @@ class Warnings(unittest.TestCase):
         self.cluster.run("switch", "ip", "link", "set", "n1r0", "up")
         self.assertEqual(one.end(sent)[0], 0)
         self.assertTrue(any(one.until(lambda: len(warnings(one.log())) > 1, 0.05) for _ in range(100)), one.log())
-        self.assertRegex(warnings(one.log())[1], "the outage is over after")
+        self.assertRegex(warnings(one.log())[1], "the outage ended after")
 
     def test_16_closed_too_early(self):
         one, other = self.start(), self.start()

@@ -27,8 +27,8 @@ struct GivenAuthKey {
     bytes = attributes.auth_key;
     size = attributes.auth_key_size;
   }
-  /// Returns a text that says why the key is not allowed, or null if the key is allowed. An application is
-  /// also allowed to pass no key.
+  /// Returns the reason why the key is not allowed, or null if it is allowed. An application is also allowed
+  /// to pass no key.
   const char* refusal() const {
     if (size == 0 || (bytes != nullptr && size >= 16 && size <= 64)) return nullptr;
     return size == kAvAuthKey

@@ -92,7 +92,8 @@ int BoundFids::check_complete(const EpOptions& options) const {
   Log& log = domain_.platform().log();
   const std::uint64_t caps = options.caps();
   if (options.connects() && !eq_) {
-    log.warn("fi_enable: no event queue is bound to an FI_EP_MSG endpoint; call fi_ep_bind with one first");
+    log.warn(
+        "fi_enable: this FI_EP_MSG endpoint has no event queue; call fi_ep_bind with an event queue first");
     return -FI_ENOEQ;
   }
   if (!options.connects() && !av_) {

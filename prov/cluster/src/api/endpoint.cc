@@ -244,8 +244,8 @@ int Endpoint::use_handle(fid_t handle) {
   if (PassiveEndpoint* const passive = known.passive(handle)) requested_name_ = passive->give_up_name();
   if (known.passive(handle) != nullptr && !requested_name_.empty()) return 0;
   domain_->platform().log().warn(
-      "cannot open an endpoint: the handle is neither a waiting connection request nor a passive endpoint "
-      "that does not listen");
+      "cannot open an endpoint: its handle must be a pending connection request, or a passive endpoint that "
+      "is not listening");
   return -FI_EINVAL;
 }
 

@@ -101,8 +101,9 @@ class EpOptions {
   int get_option(int name, void* value, std::size_t* size) const;
   /// Implements fi_setopt. Limits and sizes can only be reduced. FI_OPT_MIN_MULTI_RECV can have any value.
   int set_option(int name, const void* value, std::size_t size);
-  /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG. They read or replace the operation flags of one direction,
-  /// which `flags` names by FI_TRANSMIT or FI_RECV. An endpoint with FI_TRIGGER may have that flag here.
+  /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG. They read or replace the operation flags of one direction.
+  /// FI_TRANSMIT or FI_RECV in `flags` selects it. FI_TRIGGER is accepted among the new flags only if the
+  /// endpoint has the capability FI_TRIGGER.
   int get_op_flags(std::uint64_t* flags) const;
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);

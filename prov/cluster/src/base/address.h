@@ -1,7 +1,7 @@
 // A socket address: an IPv4 or IPv6 address and a port. It serves as the name of an endpoint. As text it
-// looks like "10.0.0.1:9228" or "[fd00::1]:9228". The address of a queue pair of an RDMA device, which is no
-// socket, is stored in the same form: a GID and a number. Only paths have such addresses, and never
-// endpoints.
+// looks like "10.0.0.1:9228" or "[fd00::1]:9228". The address of a queue pair of an RDMA device, which is not
+// a socket, is stored in the same form: a GID and a number. Only paths have such addresses; endpoints never
+// do.
 #pragma once
 
 #include <array>

@@ -1,5 +1,5 @@
 // Types that refer to memory of the caller: spans, and windows of buffers that consist of several slices.
-// They own no memory. The caller must keep it alive.
+// They own no memory. The caller must keep the memory valid.
 #pragma once
 
 #include <algorithm>

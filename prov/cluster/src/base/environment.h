@@ -30,8 +30,8 @@ class Clock {
 class Random {
  public:
   virtual ~Random() = default;
-  /// Returns 64 unpredictable bits. Session numbers are made from them, and other hosts must not be able to
-  /// guess session numbers.
+  /// Returns 64 unpredictable bits. Session numbers are derived from them, and other hosts must not be able
+  /// to guess session numbers.
   virtual std::uint64_t next() = 0;
 };
 

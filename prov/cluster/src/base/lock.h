@@ -44,8 +44,8 @@ inline ThreadId this_thread() { return &thread_mark; }
 /// plain instructions. An atomic exchange would drain the thread's store buffer each time, which costs as
 /// much as fifty plain instructions.
 ///
-/// A thread that has taken the lock kEntriesToBias times in a row becomes its owner. The owner locks by a
-/// plain store to its flag `inside` and a check that it is still the owner. Any other thread first takes
+/// A thread that has taken the lock kEntriesToBias times in a row becomes its owner. To lock, the owner makes
+/// a plain store to its flag `inside`, and checks that it is still the owner. Any other thread first takes
 /// `taken_`, as in a spin lock, and ends the ownership. It then makes all threads of the process execute a
 /// full fence, and waits until no owner's flag is set. There are two cases after the fence. Either the
 /// owner's store to `inside` is visible, and the other thread waits. Or the owner's check, which follows its

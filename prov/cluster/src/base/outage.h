@@ -1,4 +1,4 @@
-// The last time in which this node heard no other node. During an outage the silence of a peer says nothing
+// The last period in which this node heard no other node. During an outage the silence of a peer says nothing
 // about this peer. Therefore the clocks that measure the silence of peers stand still. network/outage_watch.h
 // decides when an outage begins and ends.
 #pragma once

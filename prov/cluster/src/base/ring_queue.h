@@ -15,7 +15,7 @@ class RingQueue {
  public:
   bool empty() const { return head_ == tail_; }
   std::size_t size() const { return tail_ - head_; }
-  /// Returns how many more items fit without more memory.
+  /// Returns how many items can be added before the queue must grow.
   std::size_t free() const { return capacity_ - size(); }
   /// Returns the size of the queue's memory in bytes.
   std::size_t footprint() const { return capacity_ * sizeof(Item); }

@@ -1,5 +1,5 @@
 // Interfaces for access to a peer's memory without the peer's library. MemoryAccess reads and writes
-// registered memory. A transport can offer a MemoryAccess for each of its peers, and implements it by loads
+// registered memory. A transport can offer a MemoryAccess for each of its peers, and implements it with loads
 // and stores, system calls or hardware. An access may end before its call returns, or later. If it ends
 // later, the transport reports the end to Messenger::rma(). CrossMemory reads and writes the buffers of large
 // messages.
@@ -27,11 +27,11 @@ struct RemoteRange {
 class AccessTicket {
  public:
   AccessTicket() = default;
-  /// Makes a ticket for an operation that has no request object.
+  /// Creates a ticket for an operation that has no request object.
   AccessTicket(void* context, bool report, bool reads)
       : context_(context), bits_(std::uint64_t{report} << 1 | std::uint64_t{reads} << 2) {}
-  /// Makes a ticket for an operation that has waited in a queue and therefore has a request object. queued()
-  /// returns true for this ticket.
+  /// Creates a ticket for an operation that has waited in a queue and therefore has a request object.
+  /// queued() returns true for this ticket.
   AccessTicket(std::uint32_t request, bool reads)
       : bits_(std::uint64_t{request} << 32 | 1 | std::uint64_t{reads} << 2) {}
 

@@ -1,5 +1,5 @@
-// The interface by which a domain offers its registered memory to the peers on its node. shm/ implements it
-// with memory that processes share.
+// The interface through which a domain offers its registered memory to the peers on its node. shm/ implements
+// it with memory that processes share.
 #pragma once
 
 #include <cstdint>

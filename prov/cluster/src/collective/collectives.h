@@ -12,7 +12,7 @@
 //
 // The protocol may complete a message at any time, even while an operation is being posted. At that moment
 // this object only notes the completion. At the end of a call or of a turn, advance() continues the
-// operation. To note a completion or a failure needs no memory. If memory is short during advance(), the next
+// operation. Noting a completion or a failure needs no memory. If memory is short during advance(), the next
 // call of advance() continues.
 #pragma once
 
@@ -73,7 +73,7 @@ class Collectives final : public protocol::InternalListener {
   /// Teams with the same members and the same key are distinguished by the order of their creation.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
   /// Begins to join the team. Tells the listener when all members have joined or the join has failed, unless
-  /// leave() is called earlier. The caller calls join() right after create().
+  /// leave() is called earlier. The caller must call join() right after create().
   void join(Team& team, JoinListener& listener);
   /// Returns the team with this identity, or null if this endpoint has no such team.
   Team* find(std::uint64_t id) const;

@@ -14,7 +14,7 @@ namespace {
 // when all these actions are done. `phase` distinguishes the messages of several exchanges in one
 // schedule. ---
 
-/// The number of message numbers that one exchange can use.
+/// How many message numbers one exchange can use.
 constexpr unsigned kPhaseNumbers = 256;
 /// The length of a piece is a multiple of this. Therefore no element is split, whatever its type.
 constexpr std::size_t kPieceUnit = 64;
@@ -344,7 +344,7 @@ void allgather(Schedule& schedule, const TeamLayout& layout, const Arguments& ar
   }
 }
 
-/// The root sends each member the member's block.
+/// The root sends each member its block.
 void scatter(Schedule& schedule, const TeamLayout& layout, ConstBytes blocks, Bytes own, Member root,
              Step after) {
   if (layout.self() != root) {

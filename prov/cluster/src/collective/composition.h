@@ -50,7 +50,7 @@ inline constexpr std::size_t kShort = 256;
 inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;
 /// In a team that broadcasts often and has at least this many nodes, a broadcast of any length uses
-/// multicast. Other teams do not, because to open a group takes longer than a few short broadcasts. Barriers
+/// multicast. Other teams do not, because opening a group takes longer than a few short broadcasts. Barriers
 /// and short allreduces gain nothing from multicast: the message that brings a member the result also
 /// acknowledges the member's own message. A multicast would not do this.
 inline constexpr std::size_t kMulticastNodesShort = 4;

@@ -57,7 +57,7 @@ struct MemberAddress {
   SocketAddress name;
 };
 
-/// A listener that is told when a join has ended. The caller holds the engine's lock.
+/// A listener that is told, under the engine lock, when a join has ended.
 class JoinListener {
  public:
   virtual ~JoinListener() = default;

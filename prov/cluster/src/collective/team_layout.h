@@ -59,7 +59,7 @@ class TeamLayout {
   /// Returns the place of this member in a binomial tree of the members of this node. The tree starts at
   /// `root` if that member is on this node, and otherwise at the node's leader.
   Tree tree_here(Member root) const;
-  /// Returns the place of this member in a tree of all members. `between` makes the tree between the nodes.
+  /// Returns the place of this member in a tree of all members. `between` builds the tree between the nodes.
   /// Inside each node the tree is binomial.
   Tree tree(Member root, MakeTree between) const;
 

@@ -110,7 +110,7 @@ void ConnectionEndpoint::advance() {
   pending_ |= !unsent_.empty() || !messenger_.matcher().queues().internal().stored().empty();
 }
 
-/// Takes the oldest message that has arrived whole out of the store. Returns false if there is none. A long
+/// Takes the oldest completely received message out of the store. Returns false if there is none. A long
 /// message, which is only announced, is dropped, because no connection message is long.
 bool ConnectionEndpoint::take_stored() {
   protocol::Matcher& matcher = messenger_.matcher();

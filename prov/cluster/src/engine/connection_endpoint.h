@@ -1,12 +1,12 @@
 // Connects a connection (FI_EP_MSG) or a passive endpoint with the engine. Its messages are sent like all
-// other messages. Messages that arrive lie in the store of unexpected messages until the end of the turn.
+// other messages. Arriving messages wait in the store of unexpected messages until the end of the turn.
 //
 // The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, it leads
-// to this endpoint itself, which never sends to itself. So receives are always directed, and no message of a
-// stranger ever matches them. The other entries are endpoints to which connection messages go.
+// to this endpoint itself, which never sends to itself. So receives are always directed, and no message from
+// a stranger ever matches them. The other entries are endpoints to which connection messages go.
 //
-// The endpoint watches a peer by a receive that nothing matches. The engine checks that a peer is alive as
-// long as a receive waits for it, and ends the receive when the peer is lost.
+// The endpoint watches a peer by means of a receive that nothing matches. The engine checks that a peer is
+// alive as long as a receive waits for it, and ends the receive when the peer is lost.
 #pragma once
 
 #include <deque>

@@ -81,8 +81,8 @@ class Engine {
     }
   }
   /// If the frame lane of the peer is open, sends the message to the peer, which is on another node. Returns
-  /// false if it did nothing. It is not part of take_fast_lane(), because it would cost messages inside a
-  /// node a fifth of their instructions.
+  /// false if it did nothing. It is not part of take_fast_lane(), because there it would add a fifth to the
+  /// instructions of messages inside a node.
   bool take_frame_lane(std::uint64_t handle, const ShortSend& op);
   Status write(const protocol::WriteOp& op);
   Status write_deferred(const protocol::WriteOp& op);

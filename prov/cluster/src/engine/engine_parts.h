@@ -29,7 +29,7 @@ using transport::Peer;
 using transport::PeerTable;
 using transport::PollScope;
 
-/// Makes a transport. The context outlives it.
+/// Creates a transport. The context outlives it.
 using MakeTransport =
     std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>;
 
@@ -65,7 +65,7 @@ struct EngineParts {
   std::shared_ptr<const EndpointRoster> roster = nullptr;
   /// The memory that is registered in the endpoint's domain.
   std::shared_ptr<carrier::RegisteredMemory> memory = std::make_shared<carrier::RegisteredMemory>();
-  /// The transports beside those that the engine makes itself, nearest first. They are farther than shared
+  /// The transports beside those that the engine itself creates, nearest first. They are farther than shared
   /// memory and nearer than the network. provider/machine.cc fills the list.
   std::vector<MakeTransport> further_transports = {};
 };

@@ -85,7 +85,7 @@ inline bool EventLoop::take_turn(PollScope scope) {
 }
 
 /// Called if no transport has read the clock. Reads it if an operation is in progress, because the operation
-/// may wait for time to pass. Turns that follow each other closely read the clock only now and then.
+/// may wait for time to pass. Turns that follow each other closely read the clock only occasionally.
 void EventLoop::read_clock(Turn& turn) {
   if (turn.hurries() || !messenger_.under_way()) return;
   if (turn.scope() == PollScope::due && turn.ticks() - clock_read_at_ <= Transport::kTicksPerLook) return;
@@ -93,7 +93,7 @@ void EventLoop::read_clock(Turn& turn) {
   turn.now = parts_.environment.clock.now();
 }
 
-/// Contacts the peers for which receives wait. Writes the present time into new operations, for reports.
+/// Contacts the peers for which receives wait. Notes the current time in new operations, for reports.
 void EventLoop::review_waiting(Time now) {
   next_review_ = now + kReviewInterval;
   // A datagram endpoint has no sessions: its peer would refuse the call, and the receive would fail.

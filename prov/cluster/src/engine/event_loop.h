@@ -48,7 +48,7 @@ class EventLoop {
   /// written to `read` if `read` accepts them.
   template <typename Read>
   bool run_calm(Read& read);
-  /// Takes a short turn for a caller that calls again soon. It only takes messages that arrive by the frame
+  /// Takes a short turn for a caller that calls again soon. It only takes messages that arrive on the frame
   /// lane (reliability/frame_lane.h). It is possible only if the last full turn has left no other work, and
   /// no peer of this node uses a ring. Returns false if a full turn must follow.
   template <typename Read>

@@ -112,12 +112,13 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   std::unique_ptr<link::MulticastReceiver> socket;
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
-    parts_.environment.log.warn("cannot join group %s, because its members find each other by multicast: %s",
-                                op.address.text().c_str(), reason.c_str());
+    parts_.environment.log.warn(
+        "cannot join group %s: multicast is not available (%s), and the group has no list of members",
+        op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
   }
   if (socket == nullptr) {
-    parts_.environment.log.info("group %s does not use multicast, so its members get messages by unicast: %s",
+    parts_.environment.log.info("group %s cannot use multicast (%s); messages go to its members by unicast",
                                 op.address.text().c_str(), reason.c_str());
   }
   auto entry = std::make_unique<GroupEntry>();
@@ -137,7 +138,7 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   entry->socket = std::move(socket);
   for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
   // The entry is added to the groups last, when nothing can throw any more. If something threw after that,
-  // nobody would close the group.
+  // the group would never be closed.
   groups_.reserve(groups_.size() + 1);
   if (entry->socket != nullptr && entry->socket->descriptor() >= 0)
     waiter_.watch(entry->socket->descriptor(), *this);

@@ -1,7 +1,7 @@
-// The transports of an endpoint, nearest first. The engine itself makes self, shared memory and the network.
-// It uses parts of them that are not in the interface of a transport: the fast lane, datagrams, the link of
-// groups. All others come from EngineParts::further_transports. The event loop treats all of them alike
-// (transport/transport.h).
+// The transports of an endpoint, nearest first. The engine itself creates the transports self, shared memory
+// and network. It uses parts of them that are not in the interface of a transport: the fast lane, datagrams,
+// the link of groups. All others come from EngineParts::further_transports. The event loop treats all of them
+// alike (transport/transport.h).
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ namespace cluster::engine {
 
 struct Transports {
   std::vector<std::unique_ptr<transport::Transport>> all;
-  /// The next transports get some messages directly. They are null if the endpoint has no such transport.
+  /// The next members get some messages directly. They are null if the endpoint has no such transport.
   shm::ShmTransport* lane = nullptr;               ///< gets short messages inside the node
   network::NetworkTransport* network = nullptr;    ///< gets short messages between nodes
   network::NetworkTransport* datagrams = nullptr;  ///< gets all messages of an FI_EP_DGRAM endpoint
 };
 
-/// Makes the transports. The arguments must outlive the transports.
+/// Creates the transports. The arguments must outlive the transports.
 Transports make_transports(const EngineParts& parts, const transport::TransportContext& context);
 
 }  // namespace cluster::engine

@@ -190,7 +190,8 @@ bool Group::on_start(Member& member, const Segment& segment) {
   return true;
 }
 
-/// Processes a listener's report about the stream of this side. Returns false if the member is no listener.
+/// Processes a listener's report about the stream of this side. Returns false if the member is not a
+/// listener.
 bool Group::on_report(Time now, Member& member, const Segment& segment) {
   if (segment.id != stream_.id() || !member.started) return false;
   if (segment.kind == SegmentKind::group_nak) {

@@ -101,11 +101,11 @@ class Group {
   void on_delivery(Member& member) { add_once(touched_, member); }
   News& news() { return news_; }
   /// Processes a frame of kind group. `age`: the time for which the frame waited unread. Returns false if no
-  /// stream accepts the frame, for example because the sender is no member.
+  /// stream accepts the frame, for example because the sender is not a member.
   bool on_frame(Time now, const wire::FrameView& view, const SocketAddress& from, Duration age);
 
   SenderStream& stream() { return stream_; }
-  /// Begins to leave the group. The caller posts no more messages. Once all members have received the
+  /// Begins to leave the group. The caller must post no more messages. Once all members have received the
   /// messages of this side, the group tells them that this side leaves.
   void leave() {
     leaving_ = true;

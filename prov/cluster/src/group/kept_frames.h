@@ -1,5 +1,5 @@
-// Keeps the frames of a stream until all listeners have them, in a ring of kStreamWindow bodies. In front of
-// each body there is space for a header. Each transmission writes a new header.
+// Keeps the frames of a stream until all listeners have them, in a ring of kStreamWindow bodies. Before each
+// body there is space for a header. Each transmission writes a new header.
 #pragma once
 
 #include <cstddef>

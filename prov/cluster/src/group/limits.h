@@ -30,8 +30,8 @@ inline constexpr Duration kNakRetryMax = 100ms;
 /// After the first report of a missing frame, a sender waits this long for further reports before it
 /// retransmits the frame.
 inline constexpr Duration kRepairHold = 60us;
-/// A sender asks for a report if members have not reported all frames sent to them. It asks after this time
-/// at the latest.
+/// If members have not reported all frames sent to them, the sender asks for a report after this time at the
+/// latest.
 inline constexpr Duration kAskInterval = 200ms;
 /// If a message waits for a report, the sender asks after this time at the earliest.
 inline constexpr Duration kAskMin = 4ms;

@@ -69,7 +69,7 @@ struct Member : Listener {
   /// The membership that the member announced at the start of the stream.
   std::uint64_t stream_membership = 0;
   RepairParts repair;                 ///< parts of repairs for `stream`
-  std::uint64_t stream_end = kNoEnd;  ///< sequence number behind the last frame of the stream
+  std::uint64_t stream_end = kNoEnd;  ///< sequence number after the last frame of the stream
   bool absent = false;                ///< the member has answered that it is not, or not yet, in the group
   /// The member has left. Group forgets the member once all its messages are delivered.
   bool gone = false;

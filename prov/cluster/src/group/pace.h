@@ -82,7 +82,7 @@ class Pace {
   /// Losses of frames before this sequence number do not count, because these frames were sent before the
   /// pace was reduced.
   std::uint64_t counts_from() const { return counts_from_; }
-  /// Judges the train that ends before `reached`, and adapts the pace. `sent`: the sequence number behind the
+  /// Judges the train that ends before `reached`, and adapts the pace. `sent`: the sequence number after the
   /// last frame sent. `missed`: the largest number of frames that a listener missed in the train.
   void judge(std::uint64_t reached, std::uint64_t sent, std::uint64_t missed);
   /// Called when members do not answer repeated questions. Halves the pace and searches for the right pace

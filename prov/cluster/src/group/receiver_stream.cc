@@ -27,7 +27,7 @@ ReceiverStream::ReceiverStream(std::uint32_t id, std::uint64_t start, Random& ra
 
 bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group_size) {
   prepare();
-  // A correct sender does not send beyond the limit. If this side believed a larger end, it would request
+  // A correct sender does not send beyond the limit. If this side accepted a larger end, it would request
   // frames that never arrive.
   const std::uint64_t limit = delivered_ + kStreamWindow;
   if (arrival.end <= limit) end_ = std::max(end_, arrival.end);
@@ -49,7 +49,7 @@ bool ReceiverStream::receive(Time now, const Arrival& arrival, std::size_t group
     const bool at_once = ++unreported_ >= kFramesPerStatus || (fills_gap && arrived_ == end_);
     want_status(at_once ? now : now + kStatusDelay);
   }
-  // A duplicate sent by unicast shows that the sender does not know which frames have arrived here.
+  // A duplicate sent by unicast shows that the sender does not know which frames this member has received.
   if (arrival.status_wanted || (!fresh && arrival.route == Route::unicast)) want_status(now);
   watch_gap(now, group_size);
   return fresh;

@@ -73,7 +73,7 @@ class ReceiverStream {
   enum class Route : std::uint8_t { multicast, unicast };
   struct Arrival {
     std::uint64_t sequence;
-    std::uint64_t end;   ///< sequence number behind the last frame that the sender had sent
+    std::uint64_t end;   ///< sequence number after the last frame that the sender had sent
     ConstBytes body;     ///< empty if the frame only states the end
     bool status_wanted;  ///< true if the sender wants a report at once
     Route route;

@@ -244,8 +244,8 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   starts_ |= define_starts() > 0;
   if (now >= repeat_at_) {
     repeat_at_ = kNever;
-    // Listeners cannot detect the loss of the newest frame, because they see no gap. If a message waits for
-    // reports, the stream asks the listeners instead of sending the frame again.
+    // Listeners cannot detect the loss of the newest frame, because they see no gap. So the stream repeats
+    // the newest frame, unless a message waits for reports: then it asks the listeners instead.
     const bool wanted = link != nullptr && frames_.base() != sent_ && !messages_.under_way() &&
                         multicast_wanted(sent_ - 1, listeners_);
     if (wanted && frames_.repeat(now, *link, group, sent_ - 1)) pace_.on_sent(now, 1);

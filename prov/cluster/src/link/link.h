@@ -78,8 +78,8 @@ struct OutFrame {
   }
 };
 
-/// The frames for one send_burst(), built in place. It has about 9 KB, which is too much for a stack, and too
-/// much to clear each time.
+/// The frames for one send_burst(), built in place. It takes about 9 KB, which is too much for a stack, and
+/// too much to clear each time.
 class OutBurst {
  public:
   void clear() { count_ = 0; }
@@ -118,7 +118,7 @@ struct PathError {
   Status status = Status::ok;    ///< refused (port unreachable), unreachable (host, network) or prohibited
   std::uint8_t link = 0;         ///< the number of the link that sent the frame
   bool vouched = false;          ///< the link has already verified the quoted frame
-  std::uint8_t quoted_size = 0;  ///< may be 0, because routers need not quote bytes behind the UDP header
+  std::uint8_t quoted_size = 0;  ///< may be 0, because routers need not quote bytes after the UDP header
   std::array<std::byte, kQuotedMax> quoted{};
 
   ConstBytes quote() const { return {quoted.data(), quoted_size}; }
@@ -128,20 +128,20 @@ struct PathError {
   }
 };
 
-/// What a link does during a flood of frames that belong to no session of a peer (docs/protocol.md 2.8). A
-/// link cannot look up sessions. Instead it compares the lowest byte of the session number in the frame's
-/// header with the mark. Frames with the mark pass as usual, and so do frames of the listed sessions, whose
-/// numbers lack the mark. Other frames are put aside into a second queue.
-/// An arrival in this queue wakes no process, because waking processes causes most of the cost of a flood.
-/// The endpoint reads the queue at fixed intervals, and the kernel drops frames while the queue is full.
-/// During a flood, no answer to an unknown source depends on the mark. Otherwise such a source could find the
-/// mark by trying all 255 values.
+/// What a link does during a flood of frames that do not belong to a session of a peer (docs/protocol.md
+/// 2.8). A link cannot look up sessions. Instead it compares the lowest byte of the session number in the
+/// frame's header with the mark. Frames with the mark pass as usual, and so do frames of the listed sessions,
+/// whose numbers lack the mark. Other frames are put aside into a second queue. An arrival in this queue
+/// wakes no process, because waking processes causes most of the cost of a flood. The endpoint reads the
+/// queue at fixed intervals, and the kernel drops frames while the queue is full. During a flood, no answer
+/// to an unknown source depends on the mark. Otherwise such a source could find the mark by trying all 255
+/// values.
 struct Thinning {
   static constexpr std::size_t kSessionsMax = 64;
 
   std::uint8_t mark = 1;
   bool on = false;  ///< frames without the mark are put aside
-  /// Sessions without the mark whose frames pass; 0 fills the places behind them.
+  /// Sessions without the mark whose frames pass; 0 fills the unused places.
   std::array<std::uint32_t, kSessionsMax> sessions{};
 
   bool passes(std::uint32_t session) const {
@@ -200,12 +200,12 @@ class Link {
   /// frames, even if this is expensive.
   virtual void before_sleep() {}
   using MoveHandler = std::function<void(std::uint8_t link, const SocketAddress& now)>;
-  /// Makes receive_burst() call `handler` whenever the link has got another address because the former one
+  /// Makes receive_burst() call `handler` whenever the link has replaced its address, because that address
   /// was taken from this host. `link`: the number of the link, if there are several. The handler watches the
-  /// descriptors again, because there may be new files behind them.
+  /// descriptors again, because they may refer to new sockets.
   virtual void on_move(const MoveHandler&) {}
-  /// Makes the kernel put frames aside as the argument says, if the kernel is able to. Frames of one arrival
-  /// stay together. The call takes a few system calls.
+  /// Makes the kernel put frames aside as the argument says, if the kernel can. Frames of one arrival stay
+  /// together. The call takes a few system calls.
   virtual void thin(const Thinning&) {}
 };
 
@@ -223,7 +223,7 @@ inline bool send_frame(Link& link, ConstBytes bytes, const Path& to) {
 /// change these borders:
 ///
 /// - no frame reaches beyond its datagram;
-/// - a refused frame discards the rest of its own datagram, and of no other.
+/// - a refused frame discards the rest of its own datagram, but of no other.
 ///
 /// If the link does not know the borders, the whole arrival counts as one datagram.
 class ArrivalWalk {
@@ -238,7 +238,7 @@ class ArrivalWalk {
   bool done() const { return rest_.empty(); }
   /// Returns the rest of the current datagram, which begins with the next frame.
   Bytes datagram() const { return rest_.first(left_); }
-  /// `length`: the length of the next frame. Returns the bytes behind this frame, but at most `length` bytes.
+  /// `length`: the length of the next frame. Returns the bytes after this frame, but at most `length` bytes.
   ConstBytes behind(std::size_t length) const {
     return rest_.subspan(length).first(std::min(length, rest_.size() - length));
   }

@@ -1,7 +1,7 @@
-// Asks the kernel of a peer's node whether the peer's process still exists. A process that computes, gets no
-// processor time or is stopped answers no keep-alive. Its kernel answers in its place, and knows whether the
-// process has ended. Silence of the kernel proves nothing, because the node may be down, or something between
-// the nodes may filter the question.
+// Asks the kernel of a peer's node whether the peer's process still exists. A process that gets no processor
+// time or is stopped answers no keep-alive. Its kernel answers in its place, and knows whether the process
+// has ended. Silence of the kernel proves nothing, because the node may be down, or something between the
+// nodes may filter the question.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // Pure functions that choose the interfaces of an endpoint from those that os/ has found.
 //
-// rank_interfaces() sorts the interfaces, with the best default first. It makes one entry for each address
+// rank_interfaces() sorts the interfaces, with the best default first. It creates one entry for each address
 // family of an interface. Each entry has a text for fi_info and the log. Interfaces that reach other nodes
 // come before loopback. The further criteria are, in this order: a link partner; a configured address, not a
 // self-assigned one (169.254/16); the kind of interface; its speed; the kernel's order. Adapters, and bridges

@@ -225,7 +225,7 @@ bool PathManager::on_path_error(Time now, const link::PathError& error) {
   return !reached || error.peer.verbs() || error.status != Status::refused;
 }
 
-/// Returns the longest frame that a path between queue pairs carries, or kNone for an IP path.
+/// Returns the size of the longest frame that a path between queue pairs carries, or kNone for an IP path.
 std::size_t PathManager::limit_of(const link::Path& to) const {
   if (!to.to.verbs() || to.link >= rails_.size()) return PathState::kNone;
   const auto peer = std::ranges::find(queue_pairs_, to.to, &wire::VerbsAddress::address);
@@ -314,7 +314,7 @@ Time PathManager::last_sent_at(std::size_t ip) const {
 
 void PathManager::report(const PathState& path, PathValidator::Event event) const {
   if (event == PathValidator::Event::none || path.is_ethertype()) return;
-  // The log line names both the rail and the address, because each of them may work in another pair.
+  // The log line names both the rail and the address, because each of them may work when paired differently.
   const bool known = path.address.link < rails_.size();
   const Rail rail = known ? rails_[path.address.link] : Rail{};
   const std::string from = rail.address.ip_text() + " (" + rail.label + ")";

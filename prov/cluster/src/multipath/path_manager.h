@@ -143,19 +143,19 @@ class PathManager {
   /// answered, and not the peer's engine (`by_engine` is false), the answer counts only for proven paths.
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// Processes an ICMP error, which reports that a path does not reach the peer. Returns true if the error
+  /// Processes an ICMP error that reports that a path does not reach the peer. Returns true if the error
   /// concerns only that path, because other paths still work. A closed port concerns all paths, though, if
   /// the path has reached the peer's process before.
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- replaced addresses ---
-  /// Called after this side has got another address on this link. The peer has to learn it.
+  /// Called after the address of this side on this link was replaced. The peer has to learn the new address.
   void on_own_move(Time now, std::size_t link);
   /// Returns true if the peer may not know an address of this side.
   bool announcing() const;
-  /// Returns true if a peer that has this address may get frames there.
+  /// Returns true if frames may be sent to a peer at this address.
   bool may_use(const SocketAddress& address) const;
-  /// Called after the peer has answered a challenge from `now_at`, which takes the place of its address
+  /// Called after the peer has answered a challenge from `now_at`, which replaces the peer's address
   /// `before`.
   void on_peer_move(Time now, const SocketAddress& before, const link::Path& now_at);
 
@@ -169,7 +169,7 @@ class PathManager {
   void begin_turn();
   Grant select(Time now) const;
   /// Returns the path for the retransmission of a frame that was sent on `path` and was not acknowledged in
-  /// time. Prefers another path to `path`, unless each other path is worse or has never worked.
+  /// time. Prefers a path other than `path`, unless every other path is worse or has never worked.
   Grant select_other(Time now, std::size_t path) const;
   /// Returns the path for one new frame that is sent singly: the IP path `ip` or its EtherType path. The
   /// frame must not be too long for the EtherType path.
@@ -196,7 +196,7 @@ class PathManager {
   /// Records a zero window probe. The peer reports it as a spurious retransmission, although it is not one.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
   /// Notes frames that are acknowledged for the first time and were last sent on this path. The path learns
-  /// of them at the latest with on_ack(), together with other frames that they continue.
+  /// of them no later than in on_ack(), together with other frames that they continue.
   void on_frames_acked(std::size_t path, const AckedFrame& frames) {
     if (path == acked_.path && acked_.frames.join(frames)) return;
     tell_acked();
@@ -295,7 +295,7 @@ class PathManager {
   std::vector<SocketAddress> validated_addresses_;
   bool joined_ = false;
   bool everywhere_ = true;
-  Acked acked_;                      ///< the last acknowledged frames, of which their path has not learnt
+  Acked acked_;                      ///< the last acknowledged frames, if their path does not know them yet
   std::size_t reply_ = 0;            ///< the IP path of the last arrival that needed an answer
   bool reply_by_ethertype_ = false;  ///< that arrival used the EtherType path of `reply_`
   std::uint8_t tried_rail_ = 0;      ///< the last rail tried that is not on the peer's subnet

@@ -10,7 +10,7 @@
 //
 // Invariants: challenges are due only while the path is not validated, and the interval shrinks only when the
 // path fails. There is no timer. Challenges are sent together with the flow's own frames, so an idle flow
-// sends none. Only a new address of this side is announced to peers of idle flows, too.
+// sends none. Only a new address of this side is announced even if the flow is idle.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +57,8 @@ class PathValidator {
   /// fail.
   bool on_unanswered(Time now);
   void fail(Time now);
-  /// Called after this side has got another address on the path. The path is validated again when the peer
-  /// answers a challenge from this address, and so shows that it knows the address. The first
+  /// Called after the address of this side on the path was replaced. The path is validated again when the
+  /// peer answers a challenge from this address, and so shows that it knows the address. The first
   /// kAnnouncementsMax challenges leave even if no other frames do.
   void announce(Time now);
   /// Returns true if the peer may not know this side's address on the path.
@@ -111,7 +111,7 @@ class PathChallenges {
     std::optional<std::uint8_t> claimed_by;
   };
 
-  /// Draws and returns the bits that a challenge to this address must carry.
+  /// Returns new random bits, which a challenge to this address must carry.
   std::uint64_t draw(Time now, const SocketAddress& to,
                      std::optional<std::uint8_t> claimed_by = std::nullopt) {
     const std::uint64_t data = random_.next();

@@ -1,9 +1,9 @@
 // Smooths a time that is measured repeatedly, as in RFC 6298. Each path has two estimators (path_recovery.h):
 // one for the network round trip, and one for the reply time. Samples are never ambiguous, because the peer
 // names the transmission that arrived. But if a peer does not run for a while, the samples are long.
-// Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged. No sample
-// counts as longer than kRtoMax. An outage may lie between a frame and its acknowledgement. A timer that
-// followed such a sample would wait for as long again.
+// Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged. An outage
+// may lie between a frame and its acknowledgement, and a timer that followed such a sample would wait for as
+// long again. Therefore no sample counts as longer than kRtoMax.
 #pragma once
 
 #include <algorithm>

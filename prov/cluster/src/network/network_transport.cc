@@ -110,7 +110,7 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
         peer.name().text().c_str(), parts_.name.text().c_str());
   }
   sessions_.open(parts_.of(peer), parts_.path_to(peer.name()));
-  log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(), name(), reason.c_str());
+  log.info("peer %s is reached over the %s link: %s", peer.name().text().c_str(), name(), reason.c_str());
   return OpenResult::reached;
 }
 
@@ -204,7 +204,7 @@ std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const
 }
 
 const char* NetworkTransport::advice(Status status) const {
-  if (status == Status::stuck) return " (cluster-info --why on its node says what it does)";
+  if (status == Status::stuck) return " (cluster-info --why on its node shows what it is doing)";
   if (status == Status::prohibited)
     return " (cluster-info --ports prints what the firewalls between the nodes must let pass)";
   if (status != Status::unreachable) return "";

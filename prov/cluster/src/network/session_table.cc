@@ -162,7 +162,7 @@ void SessionTable::on_answer(RemotePeer& peer) {
   if (!came_back && peer.channel.carrier != nullptr) return;
   use_carrier(peer);
   peer.common.reach_reason = came_back ? "the lost peer is reachable again" : "the peer opened the session";
-  parts_.environment.log.info("peer %s is reached by the %s link: %s", peer.name().text().c_str(),
+  parts_.environment.log.info("peer %s is reached over the %s link: %s", peer.name().text().c_str(),
                               parts_.link->name(), peer.common.reach_reason.c_str());
 }
 

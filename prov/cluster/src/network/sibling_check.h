@@ -26,8 +26,8 @@ class SiblingCheck {
  public:
   SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionTable& sessions, AnswerLimiter& limiter);
 
-  /// Returns true if the peer's flow must not get this frame yet, because the sibling has not answered. The
-  /// frame has an opening.
+  /// Returns true if the peer's flow must not get this frame yet, because the sibling has not answered.
+  /// Precondition: the frame contains an opening (wire/opening.h).
   bool awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view);
   /// Called when the peer's flow has accepted a frame with an opening.
   void note_opening(RemotePeer& peer, const wire::FrameView& view);

@@ -151,7 +151,7 @@ void TxScheduler::tell_of_outage(Time now, OutageWatch::News news) {
         "off; operations wait for up to %.1f s (FI_CLUSTER_OUTAGE)",
         watch_.silent_nodes(), limit);
   } else if (news == News::ends) {
-    log.warn("the outage is over after %.1f s; operations go on", seconds(outage_.length(now)));
+    log.warn("the outage ended after %.1f s; operations resume", seconds(outage_.length(now)));
   } else if (news == News::limit) {
     log.warn(
         "the outage has lasted for %.1f s (FI_CLUSTER_OUTAGE): peers that stay silent for "

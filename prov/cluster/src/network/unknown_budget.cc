@@ -48,8 +48,8 @@ void UnknownBudget::drop_unknown(Time now) {
   }
   if (std::exchange(logged_, true)) return;
   parts_.environment.log.warn(
-      "messages from senders outside the address vector fill %zu MB, so this endpoint drops the sessions "
-      "that were idle longest (further drops are only counted as unknown_dropped)",
+      "senders outside the address vector occupy %zu MB, so this endpoint drops some of their sessions: idle "
+      "ones first, then the largest (further drops are only counted: unknown_dropped)",
       limit >> 20);
 }
 

@@ -3,8 +3,8 @@
 // (--wrap). The linker then redirects calls of NAME to __wrap_NAME, and calls of __real_NAME to NAME. Only
 // epoll_pwait and clock_nanosleep are not wrapped, because a thread may end in these.
 //
-// The two calls that carry frames pass through syscall(), which is no cancellation point. To put cancellation
-// off would take 110 instructions more for each frame.
+// The two calls that carry frames pass through syscall(), which is not a cancellation point. Putting
+// cancellation off would cost 110 more instructions for each frame.
 //
 // The test calls.points fails if the plugin calls a cancellation point that this file does not wrap.
 #include <dirent.h>

@@ -73,7 +73,7 @@ struct ForkHandlers {
   void (*in_child)();
 };
 
-/// Installs the handlers for as long as the process lives. Later calls have no effect.
+/// Installs the handlers for the rest of the process's life. Later calls have no effect.
 void install_fork_guard(const ForkHandlers& handlers);
 
 }  // namespace cluster::os

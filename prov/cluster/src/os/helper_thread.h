@@ -1,4 +1,4 @@
-// A thread for one piece of work that waits in the kernel, while its caller waits there for another piece.
+// Runs work that waits in the kernel on a thread of its own, while the caller waits there for other work.
 #pragma once
 
 #include <csignal>

@@ -78,7 +78,7 @@ bool InterfaceWatch::open() {
   return client_ != nullptr;
 }
 
-/// The caller holds the lock.
+/// The caller must hold the lock.
 const Interface* InterfaceWatch::find(const SocketAddress& address, int index) const {
   const Interface* found = nullptr;
   for (const Interface& each : interfaces_) {
@@ -172,7 +172,7 @@ bool InterfaceWatch::look() {
   return true;
 }
 
-/// If the address has moved, schedules announcements and returns a line for the log. The caller holds the
+/// If the address has moved, schedules announcements and returns a line for the log. The caller must hold the
 /// lock. If no interface has the address, wakes the users, which look for another address. `use.at` then
 /// keeps the last interface, because the address may soon move to another one.
 std::string InterfaceWatch::review(Use& use, Time now) {
@@ -190,7 +190,7 @@ std::string InterfaceWatch::review(Use& use, Time now) {
          "): frames now carry the new address";
 }
 
-/// The caller does not hold the lock.
+/// The caller must not hold the lock.
 void InterfaceWatch::announce(const Use& use) const {
   if (!use.at.has_ethernet || use.at.loopback) return;
   if (!frames_) return knock(use);

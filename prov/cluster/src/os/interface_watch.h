@@ -7,10 +7,10 @@
 // watch announces the new hardware address to the other hosts of the network, at once and a few more times.
 // Otherwise their kernels would send to the old hardware address for up to a minute. A process without
 // permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
-// From such a question, hosts also learn the hardware address of the IPv4 address that asks.
+// From such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
 //
 // An address that links use may be taken from this host. The watch then wakes the threads that sleep on these
-// links, and the links go on with another address of the interface.
+// links, and the links continue with another address of the interface.
 #pragma once
 
 #include <sys/types.h>
@@ -109,17 +109,17 @@ class WatchedInterface {
   /// Returns the current state of the interface, or nullopt while no interface has the address. After the
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
-  /// Returns the address that should replace the present one of the link. That is the link's first address if
-  /// an interface has it again. If no interface has the present address, it is another address of the
-  /// interface that had it. Returns nothing if the present address stays, or if there is no other.
+  /// Returns the address that should replace the link's current address: the link's first address if an
+  /// interface has it again; else, if no interface has the current address, another address of the interface
+  /// that had it. Returns nothing if the current address stays, or if there is no other.
   std::optional<SocketAddress> replacement() const;
-  /// Called after the link has got another address.
+  /// Called after the address of the link was replaced.
   void move_to(const SocketAddress& address);
   /// Returns the descriptor that becomes readable when the link may need another address, and stays readable
   /// until renew(). Returns -1 if there is none.
   int descriptor() const { return lost_ != nullptr ? lost_->descriptor() : -1; }
   std::vector<SocketAddress> addresses() const { return watch_->addresses(); }
-  /// Returns false if the interface has no carrier, or is down, as renew() has found it.
+  /// Returns false if renew() found the interface down or without a carrier.
   bool has_carrier() const { return carrier_; }
 
   /// Asks all hosts of the network for the hardware addresses of peers that do not answer. The kernel itself

@@ -274,7 +274,7 @@ void LocalSocket::wait_for_message(std::chrono::milliseconds limit) const {
 }
 
 /// Kernels before 6.5 cannot return a handle of the process at the other end. With such a kernel, this
-/// function opens the process by its number. The number may meanwhile belong to another process.
+/// function opens the process by its PID. The PID may meanwhile belong to another process.
 Descriptor LocalSocket::open_process(bool& ended) const {
   int number = -1;
   socklen_t size = sizeof number;

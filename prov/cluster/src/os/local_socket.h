@@ -58,12 +58,12 @@ class LocalSocket {
   /// and other_user() both return false.
   bool other_user() const;
 
-  /// Returns the number of the other side's user in the user namespace of this process, or nullopt if it is
+  /// Returns the user ID of the other side in the user namespace of this process, or nullopt if it is
   /// unknown.
   std::optional<unsigned> peer_user() const;
 
-  /// Returns the number of the process on the other side in the PID namespace of this process, or 0 if it has
-  /// no number there.
+  /// Returns the PID of the process on the other side in the PID namespace of this process, or 0 if it has no
+  /// PID there.
   int peer_process() const;
 
   /// Both functions return the name of this connection's listener, as the kernel reports it. The connecting

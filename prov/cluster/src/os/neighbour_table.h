@@ -17,7 +17,7 @@ namespace cluster::os {
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
 /// Distinguishes a full table from a full queue. A question to the kernel costs more than sending a frame, so
-/// an answer stays valid for kAskAgain. The first full table writes a warning to the log.
+/// an answer stays valid for kAskAgain. When the table is full for the first time, logs a warning.
 class NeighbourTable {
  public:
   static constexpr Duration kAskAgain = 5ms;

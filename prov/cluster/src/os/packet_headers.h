@@ -1,5 +1,5 @@
-// Writes and reads the headers in front of a frame, for links that bypass the IP stack: Ethernet, IPv4 or
-// IPv6, and UDP. These functions make no system calls.
+// Writes and reads the headers before a frame, for links that bypass the IP stack: Ethernet, IPv4 or IPv6,
+// and UDP. These functions make no system calls.
 //
 // On the EtherType path (link/link.h), a frame has the same headers but the provider's EtherType. The IP
 // stack of the receiving host therefore does not process it, which saves that host one lookup
@@ -22,7 +22,7 @@
 
 namespace cluster::os {
 
-/// The hardware address to which an Ethernet delivers a frame to all of its hosts.
+/// The broadcast address: an Ethernet delivers frames with this destination to all of its hosts.
 inline constexpr std::array<std::byte, 6> kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
                                                     std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
 
@@ -58,9 +58,9 @@ enum class Framing : std::uint8_t {
 void write_headers(std::byte* out, const Origin& origin, const link::Path& to, std::size_t payload,
                    Framing framing);
 
-/// A header in front of each frame of a packet socket with PACKET_VNET_HDR. It describes the offloads of the
-/// frame. Its layout is that of virtio_net_hdr in <linux/virtio_net.h>. That file is not valid C++, and on
-/// older systems it lacks UDP segmentation.
+/// A header that precedes each frame of a packet socket with PACKET_VNET_HDR. It describes the offloads of
+/// the frame. Its layout is that of virtio_net_hdr in <linux/virtio_net.h>. That file is not valid C++, and
+/// on older systems it lacks UDP segmentation.
 struct OffloadHeader {
   static constexpr std::uint8_t kNeedsChecksum = 1;
   static constexpr std::uint8_t kGsoUdpL4 = 5;
@@ -86,7 +86,7 @@ class KeptHeaders {
     return kept_ && ethertype == ethertype_ && path.mac_known && path.same_mac(to_) && path.to == to_.to;
   }
   /// Sets the lengths for a datagram of `payload` bytes, and returns the headers. An OffloadHeader without
-  /// offloads is in front of them.
+  /// offloads precedes them.
   ConstBytes with_payload(std::size_t payload);
 
  private:
@@ -104,8 +104,9 @@ class KeptHeaders {
 /// if the frame does not contain a whole, unfragmented UDP datagram.
 bool read_headers(Bytes frame, int index, link::InFrame& out);
 
-/// The headers of a frame that read_headers() has read. Most frames come from the sender of the last one, and
-/// their headers differ from its headers only in lengths, the IPv4 identification, and checksums.
+/// The headers of a frame that read_headers() has read. Most frames come from the sender of the previous
+/// frame. Their headers differ from those of the previous frame only in lengths, the IPv4 identification, and
+/// checksums.
 class LastHeaders {
  public:
   /// Remembers the headers of `frame`, which read_headers() has read into `out`.
@@ -131,15 +132,15 @@ class LastHeaders {
   }
 
  private:
-  /// Two words that the compiler handles by one instruction.
+  /// Two words that the compiler handles with one instruction.
   using Pair [[gnu::vector_size(16)]] = std::uint64_t;
-  using Words = std::array<Pair, 4>;  ///< not longer than any frame of the protocol with its headers
+  using Words = std::array<Pair, 4>;  ///< no longer than the shortest frame of the protocol with its headers
 
   Words bytes_{};  ///< the bytes of the headers that do not differ
   Words mask_{};
   std::size_t headers_ = 0;          ///< size of all headers; 0 if none are remembered
   std::size_t length_at_ = 0;        ///< offset of the length field of IP
-  std::size_t length_excludes_ = 0;  ///< bytes in front of what that field counts
+  std::size_t length_excludes_ = 0;  ///< bytes before what that field counts
   link::Path from_;
 };
 

@@ -112,7 +112,7 @@ class PacketLink final : public link::Link {
   NeighbourTable neighbours_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
-  /// Number of the next receive_burst() calls that also poll the socket.
+  /// How many of the next receive_burst() calls also poll the socket.
   unsigned socket_polls_left_ = kSocketPollsAfterTraffic;
   /// Number of polls since the socket was last polled.
   unsigned polls_since_socket_ = 0;
@@ -154,8 +154,8 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
 
 /// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
 /// known hardware address of the peer. The first frames to a peer go to all hosts of the network. Only the
-/// peer accepts them, and its answer shows its hardware address. After some numbers of timeouts, a frame also
-/// goes to all hosts, because the peer may have another card. A few timeouts are no reason: with many hosts,
+/// peer accepts them, and its answer shows its hardware address. At certain numbers of timeouts, a frame also
+/// goes to all hosts, because the peer may have another card. A few timeouts are not enough: with many hosts,
 /// the cause is more often a busy processor.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
@@ -220,7 +220,7 @@ bool PacketLink::socket_is_due() {
 inline std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames, own_);
   const bool both = !ring_->idle();
-  // If a frame waits in the IP ring, leaves part of the space for it, even if the other ring is full.
+  // If a frame waits in the IP ring, leaves part of the space for that ring, even if the other ring is full.
   const std::size_t most = both ? frames.size() - frames.size() / 4 : frames.size();
   const std::size_t small = ethertype_ring_->idle() ? 0 : ethertype_ring_->receive(frames.first(most), own_);
   return both ? small + ring_->receive(frames.subspan(small), own_) : small;
@@ -293,7 +293,7 @@ bool has_single_receive_queue(const Interface& interface) {
 }
 
 /// Opens the rings of a link in the group. If the group does not work and the settings allow it, opens them
-/// outside.
+/// outside the group.
 class PacketRings {
  public:
   PacketRings(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,
@@ -372,7 +372,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     PacketRings opener(port->name(), interface, settings, environment);
     const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // fi_enable has little stack
     {
-      // Whenever the kernel makes a ring, it waits for RCU grace periods. The thread makes these waits
+      // Whenever the kernel creates a ring, it waits for RCU grace periods. The thread makes these waits
       // overlap.
       std::optional<HelperThread> meanwhile;
       if (wants_ethertype) meanwhile.emplace([&] { ethertype_ring = ethertype_opener->open_ethertype(); });

@@ -1,5 +1,5 @@
 // The packet link sends and receives raw Ethernet frames without the IP stack. To send, it writes the headers
-// itself and passes a burst to the driver by one system call. The burst also bypasses the queueing
+// itself and passes a burst to the driver with one system call. The burst also bypasses the queueing
 // discipline. To receive, the link polls a ring that it shares with the kernel, without system calls. The
 // packets of this link have the same format as those of the udp link. Therefore an endpoint with a packet
 // link can communicate with one that has a udp link.
@@ -16,8 +16,8 @@
 // not know the hardware address of the destination. In this case the kernel finds the route and the address.
 // The link learns the hardware address from the answer. The kernel refuses to send if its neighbour table is
 // full. In this case the link sends the frame to the last known hardware address, or else to all hosts of the
-// network. (The ring of the destination accepts no frame to all hosts, so its UDP socket receives it.) If
-// instead the queue of the interface is full, the frame waits.
+// network. (The destination's ring accepts no broadcast frames, so the destination's UDP socket receives the
+// frame.) If instead the queue of the interface is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress

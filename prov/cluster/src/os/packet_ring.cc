@@ -27,7 +27,7 @@ static_assert(TP_STATUS_USER == 1 && offsetof(tpacket2_hdr, tp_status) == 0);
 /// An upper bound on the bytes before the network header in a slot: the kernel's own header, the address, the
 /// offload header and the Ethernet header.
 constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
-/// The kernel does not align the bytes behind the offload header. With this padding, payloads are aligned to
+/// The kernel does not align the bytes after the offload header. With this padding, payloads are aligned to
 /// words, as they would be without the offload header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
@@ -42,14 +42,14 @@ constexpr std::size_t kSlotsPerSmallBlock = 64;
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);
 
-/// Returns the size of a slot that holds `bytes` behind its head. The size is an odd number of cache lines,
-/// so that the slots do not share a cache set.
+/// Returns the size of a slot with space for `bytes` bytes after its header. The size is an odd number of
+/// cache lines, so that the starts of the slots spread over all cache sets.
 std::size_t slot_for(std::size_t bytes) {
   const std::size_t lines = (kSlotHead + bytes + kCacheLine - 1) / kCacheLine;
   return (lines | 1) * kCacheLine;
 }
 
-/// Makes the kernel write an offload header in front of each frame. The header says where joined frames end.
+/// Makes the kernel write an offload header before each frame. The header says where joined frames end.
 /// Returns false if the kernel cannot write the header.
 bool ask_for_offload_headers(int socket) {
   if (!rings_know_segments()) return false;
@@ -79,8 +79,8 @@ RingLayout layout_of(const RingShape& shape) {
   return {static_cast<std::uint32_t>(shape.slot_bytes), shape.joined && rings_know_segments()};
 }
 
-/// Gives an unbound socket a ring, and binds it to the interface. The socket already has its filter. Until it
-/// is bound, a socket of protocol 0 receives nothing. Therefore no frame enters the ring without passing the
+/// Gives an unbound socket a ring, and binds it to the interface. The socket already has its filter. A socket
+/// of protocol 0 receives nothing until it is bound. Therefore no frame enters the ring without passing the
 /// filter.
 int set_up(int socket, int index, const RingShape& shape, std::size_t blocks, bool offload_headers) {
   if (offload_headers && !ask_for_offload_headers(socket)) return errno;
@@ -263,8 +263,8 @@ bool PacketRing::read_source(Bytes bytes, const std::vector<SocketAddress>& own,
 }
 
 /// Returns the length of one frame if the kernel has joined several frames in the slot, or 0 for a single
-/// frame. The slot contains only the headers of the first frame. The payloads of all joined frames stand
-/// behind these headers.
+/// frame. The slot contains only the headers of the first frame. The payloads of all joined frames follow
+/// these headers.
 std::size_t PacketRing::segment_of(const std::byte* ethernet_header) const {
   OffloadHeader header;
   std::memcpy(&header, ethernet_header - sizeof header, sizeof header);

@@ -114,7 +114,7 @@ class PacketRing {
   SocketAddress ours_;
   std::uint16_t ether_type_;
   std::size_t slot_bytes_;
-  bool has_offload_headers_;  ///< an OffloadHeader is in front of each frame
+  bool has_offload_headers_;  ///< an OffloadHeader precedes each frame
   std::span<std::byte> memory_;
   Counters& counters_;
   ArrivalClock arrivals_;

@@ -33,8 +33,8 @@ class PacketSender {
 
   /// Does what Link::send_burst() does. The hardware address of every path must be known.
   std::size_t send(std::span<const link::OutFrame> frames);
-  /// Does what send() does for one frame, with the headers that the last call of send() with a single frame
-  /// has kept. If the headers do not fit the path, sends nothing and returns nullopt.
+  /// Does what send() does for one frame, with the headers kept from the last call of send() for a single
+  /// frame. If the headers do not fit the path, sends nothing and returns nullopt.
   std::optional<std::size_t> send_on_kept_path(const link::OutFrame& frame);
   /// Called after the address of the origin was replaced or has moved to another interface, or after the
   /// hardware address or MTU of the interface has changed.

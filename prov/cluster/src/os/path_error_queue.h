@@ -71,8 +71,8 @@ class PathErrorQueue {
   PathErrorGate gate_;
   std::array<int, kSocketsMax> sockets_{};
   std::size_t count_ = 0;
-  /// A ring: a new error replaces the oldest. Most ports never have an error, so it has no memory before the
-  /// first one.
+  /// A ring: a new error replaces the oldest. Most ports never have an error, so the first error allocates
+  /// the memory.
   std::vector<link::PathError> kept_;
   std::size_t first_ = 0;
   std::size_t waiting_ = 0;

@@ -189,7 +189,7 @@ PeerMapping::~PeerMapping() {
   if (!window_.empty()) ::munmap(window_.data(), window_.size());
 }
 
-/// Populates the chunks from `first` to `last`, inclusive, by one system call.
+/// Populates the chunks from `first` to `last`, inclusive, with one system call.
 bool PeerMapping::populate(std::size_t first, std::size_t last) {
   const std::size_t begin = first * kChunkBytes;
   const std::size_t end = std::min((last + 1) * kChunkBytes, range_.size());

@@ -14,7 +14,7 @@
 // process during all earlier steps.
 //
 // The pages: the file may have no page at an address yet. If the system then has no memory for one, an access
-// kills this process with SIGBUS. Therefore we populate each part before its first use, by a call that
+// kills this process with SIGBUS. Therefore we populate each part before its first use, with a call that
 // reports an error instead (Linux 5.14). A populated page remains until a process truncates the file.
 // Applications must not truncate registered memory.
 #pragma once
@@ -50,7 +50,7 @@ class PeerMapping {
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);
 
   explicit operator bool() const { return !range_.empty(); }
-  /// Does the same as at(), for a range that is populated as a whole. Returns null for any other range.
+  /// Does the same as at() if the whole range is populated. Otherwise returns null.
   std::byte* ready_at(std::uint64_t offset, std::size_t length) const {
     return contains(ready_bytes_, offset, length) ? range_.data() + offset : nullptr;
   }

@@ -1,11 +1,10 @@
 // The process at the other end of a local connection. A handle (pidfd) identifies the process even after the
-// connection has ended, and even after the kernel has given its process number to another process. The handle
-// is readable once the process has ended.
+// connection has ended, and even after the kernel has given its PID to another process. The handle is
+// readable once the process has ended.
 //
 // A process keeps the handles of at most kHandlesMax other processes. It identifies further peers by their
-// number and by the inode of a handle. Since Linux 6.9, that inode differs between two processes that had the
-// same number. Nothing announces the end of such a peer, so the user of this class must call ended()
-// regularly.
+// PID and by the inode of a handle. Since Linux 6.9, that inode differs between two processes that had the
+// same PID. Nothing announces the end of such a peer, so the user of this class must call ended() regularly.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ class PeerProcess {
   static constexpr int kHandlesMax = 256;
 
   enum class Watch : std::uint8_t { handle, number };
-  /// Identifies the process by its number if `watch` is Watch::number, or if no handle is available.
+  /// Identifies the process by its PID if `watch` is Watch::number, or if no handle is available.
   explicit PeerProcess(const LocalSocket& socket, Watch watch = Watch::handle);
   PeerProcess(const PeerProcess&) = delete;
   PeerProcess& operator=(const PeerProcess&) = delete;
@@ -29,8 +28,8 @@ class PeerProcess {
   /// Returns a descriptor that is readable once the process has ended. Returns -1 if there is no handle.
   /// Without a handle, the caller must call ended() regularly.
   int descriptor() const { return handle_.number(); }
-  /// Returns the other process's number in the PID namespace of this process, or 0 if it has no number there.
-  /// Without a handle, the number may meanwhile belong to another process.
+  /// Returns the other process's PID in the PID namespace of this process, or 0 if it has no PID there.
+  /// Without a handle, the PID may meanwhile belong to another process.
   int number() const { return number_; }
   /// Returns true if the process has ended. Returns false if it runs, or if this process cannot find out.
   /// Makes system calls.

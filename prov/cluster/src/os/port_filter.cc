@@ -89,7 +89,7 @@ class Conditions {
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
     return *this;
   }
-  /// Adds the condition that the thinning lets the frame pass whose header begins at `at`.
+  /// Adds the condition that the thinning passes the frame whose header begins at `at`.
   Conditions& must_pass(const link::Thinning& thinning, std::uint32_t at) {
     append_passing(program_, thinning, at);
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));
@@ -167,7 +167,7 @@ FilterProgram frames_beside_ring(int index) {
 }
 
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning) {
-  // In this program, offset 0 is the first byte behind the UDP header.
+  // In this program, offset 0 is the first byte after the UDP header.
   constexpr std::uint32_t kKind = offsetof(wire::FrameHeader, kind);
   constexpr std::uint32_t kLength = offsetof(wire::FrameHeader, length);
   constexpr std::uint32_t kBehindSession = offsetof(wire::FrameHeader, session) + sizeof(std::uint32_t);
@@ -242,7 +242,7 @@ FilterProgram steering_by_host(std::span<const SocketAddress> hosts, SocketAddre
 
 namespace {
 
-// Offsets in a program of a fanout group. Offset 0 is the first byte behind the Ethernet header.
+// Offsets in a program of a fanout group. Offset 0 is the first byte after the Ethernet header.
 constexpr std::uint32_t kDestinationV4 = 16;
 constexpr std::uint32_t kDestinationV6 = 24;
 constexpr std::uint32_t kPortV4 = 20 + 2;
@@ -269,7 +269,8 @@ class PortSearch {
     const auto split = std::find_if(rings.begin(), rings.end(),
                                     [&](const RingTarget& ring) { return port(ring) == border; });
     const auto lower = static_cast<std::size_t>(split - rings.begin());
-    // A conditional jump reaches only 255 instructions, so it skips a jump that reaches farther.
+    // A conditional jump reaches only 255 instructions, so it skips over an unconditional jump, which reaches
+    // farther.
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, border, 0, 1));
     const std::size_t jump = program_.size();
     program_.push_back(BPF_STMT(BPF_JMP | BPF_JA, 0));

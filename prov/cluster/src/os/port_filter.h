@@ -26,8 +26,8 @@ using FilterProgram = std::vector<sock_filter>;
 /// addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. It refuses packets
 /// with IP options or extension headers. If `thinning` is on, it also refuses frames that `thinning` puts
 /// aside. With the EtherType of IP, it refuses the frames with which a session or a path begins. These are
-/// frames with an opening, challenges, requests for associations, and the answers to both. These frames have
-/// to pass the host's firewall, which does not see the frames of a ring.
+/// frames with an opening, challenges, association requests, and the answers to challenges and association
+/// requests. These frames have to pass the host's firewall, which does not see the frames of a ring.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
@@ -64,7 +64,7 @@ struct RingTarget {
 
 /// Returns a program for a fanout group of rings. It returns the number of the ring whose address is the
 /// destination of a frame, and 0 if there is none. It does not check anything else, because each ring has the
-/// filter frames_for(). The program finds the port by a binary search.
+/// filter frames_for(). The program finds the port with a binary search.
 FilterProgram spreading(std::span<const RingTarget> rings);
 
 /// Returns a program that refuses all frames.

@@ -2,11 +2,11 @@
 // (process_vm_readv and process_vm_writev, "cross memory attach"). Yama, a seccomp filter or a user namespace
 // may forbid such copies.
 //
-// The kernel finds the process by its number, and the kernel reuses numbers. A guarded copy cannot touch the
-// memory of a wrong process: its first piece is in a page that only the right process has (GuardPage). The
-// kernel looks up the number once per call, and copies the pieces in order until one fails. In another
-// address space the first piece fails, so nothing is copied. Another address space belongs to a later process
-// with the same number, or to the same process after exec().
+// The kernel finds the process by its PID, and reuses PIDs. A guarded copy cannot touch the memory of a wrong
+// process: its first piece is in a page that only the right process has (GuardPage). The kernel looks up the
+// PID once per call, and copies the pieces in order until one fails. In another address space the first piece
+// fails, so nothing is copied. Another address space belongs to a later process with the same PID, or to the
+// same process after exec().
 #pragma once
 
 #include <cstddef>
@@ -55,16 +55,16 @@ class GuardPage {
 };
 
 /// Copies `length` bytes from `address` in the process `process` to this process. The target begins at the
-/// byte `offset` of the concatenated `slices`. There may be at most as many slices as one operation of the
-/// interface may have. Returns false unless all bytes have been copied.
+/// byte `offset` of the concatenated `slices`. `slices` has at most as many elements as one libfabric
+/// operation may have. Returns false unless all bytes have been copied.
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length);
 /// Copies the bytes of `source` to `address` in the process `process`. Returns false unless all bytes have
 /// been copied.
 bool write_process(int process, std::uint64_t address, const Gather& source);
 
-/// Returns a text for the log that says why the memory of the process was not accessible. `error`: the errno
-/// of the call, or 0 if the call read the memory of a wrong process.
+/// Returns, for the log, the reason why the memory of the process was not accessible. `error`: the errno of
+/// the call, or 0 if the call read the memory of a wrong process.
 std::string why_unreached(int process, int error);
 
 enum class GuardedCopy : std::uint8_t {

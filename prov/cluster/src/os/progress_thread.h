@@ -1,6 +1,6 @@
 // The only background thread of the process. It runs clients while the application computes. For example,
 // engines send acknowledgements and serve peers, and keep-alive responders (os/keep_alive_responder.h) show
-// peers that the process lives. A client is one function. Each call of the function does the work that is
+// peers that the process is alive. A client is one function. Each call of the function does the work that is
 // possible without waiting, and returns the time of the next call.
 //
 // No client may block, because the thread answers keep-alives for the whole process. If another thread holds

@@ -185,7 +185,7 @@ class SeatKernel final : public RingKernel {
 };
 
 /// A process must close the file of a group before it opens it again, because any close() of the file
-/// releases all its locks. Therefore a group is destroyed under the mutex.
+/// releases all locks that the process holds on it. Therefore a group is destroyed under the mutex.
 std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
   const std::lock_guard guard(known_mutex());
   std::vector<KnownGroup>& all = known_groups();
@@ -257,7 +257,7 @@ std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered
     }
     if (receipt != LocalSocket::Receipt::message) {
       unanswered = receipt == LocalSocket::Receipt::nothing;
-      reason = "no process of this user that has a receive ring answers";
+      reason = "no process of this user with a receive ring answers";
       return nullptr;
     }
   }
@@ -358,7 +358,7 @@ bool RingGroup::enter(RingSeat& seat, std::string& reason) {
     return !looks_only && (enter_fanout(seat, reason) || !reason.empty());
   };
   if (!seat.inherited && !await(attempt))
-    reason = "another process of this user takes too long to make its receive ring (is it stopped?)";
+    reason = "another process of this user takes too long to create its receive ring (is it stopped?)";
   return reason.empty() && install(seat, list, reason);
 }
 

@@ -4,15 +4,15 @@
 // frame costs the same with 1 ring and with 256.
 //
 // There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of
-// the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the
-// number of the interface and the user. A process that joins connects to it, and the progress thread of any
+// the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the index
+// of the interface and the user ID. A process that joins connects to it, and the progress thread of any
 // process of the group answers with the descriptors of all three. If nobody listens, the process founds the
 // group. When the last process ends, however it ends, the kernel frees everything.
 //
-// Each process holds a lock on one byte of the table as long as it lives. By these locks, the others know
-// which processes are dead. The kernel numbers the rings. The number of a ring does not change while it is in
-// the group. So frames reach the right ring even when members join, leave or die. In addition each ring has
-// its own filter, so a wrong number could only lose frames.
+// Each process holds a lock on one byte of the table until it ends. From these locks, the others know which
+// processes are dead. The kernel numbers the rings. The number of a ring does not change while it is in the
+// group. So frames reach the right ring even when members join, leave or die. In addition each ring has its
+// own filter, so a wrong number could only lose frames.
 //
 // The steps of a member are in os/ring_steps.h. A process that joins installs a new program. The kernel takes
 // milliseconds to replace a program, so processes that join at the same time share one installation.
@@ -110,7 +110,7 @@ class RingGroup {
 };
 
 /// Returns the number of sockets in the fanout group, in the network namespace of the calling thread, or
-/// nullopt if the kernel does not tell.
+/// nullopt if the kernel does not report it.
 std::optional<std::size_t> sockets_in_fanout(std::uint32_t id);
 
 }  // namespace cluster::os

@@ -101,8 +101,9 @@ Descriptor RingKeeper::copy_of(std::uint64_t serial) const {
   return {};
 }
 
-/// Sends each message that stays to the end of the queue before it removes the original. If the process dies
-/// in between, the queue has two copies, or a mark of a pass that never ended. Both do no harm.
+/// For each message that remains, first appends a copy to the queue and then removes the original. If the
+/// process dies in between, the queue has two copies, or a mark of a pass that never ended. Neither does
+/// harm.
 std::vector<Descriptor> RingKeeper::withdraw(std::span<const std::uint64_t> serials) const {
   std::vector<Descriptor> withdrawn;
   const std::uint64_t mark = SystemRandom().next() | kMark;

@@ -4,7 +4,7 @@
 // dies, the kernel closes its descriptors, but not the copies in the queue. If all processes of the group
 // die, the kernel discards the queue and with it the last copies.
 //
-// The caller holds the lock of the group, because all processes share the socket's position for reading.
+// The caller must hold the lock of the group, because all processes share the socket's position for reading.
 #pragma once
 
 #include <cstdint>

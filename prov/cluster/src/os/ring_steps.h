@@ -1,9 +1,9 @@
 // The steps by which a process takes a place in a ring group, enters the kernel's fanout group, and leaves. A
-// process makes each step under the lock of the group. It may die in the middle of a step. The others notice
-// its death by the locks, and their next step repairs the table.
+// process performs each step under the lock of the group. It may die in the middle of a step. The others
+// notice its death from the locks, and their next step repairs the table.
 //
-// The steps make no system call. What they need from the kernel is an interface, so the simulator runs the
-// same steps on a model of the kernel (sim/ring_kernel.h).
+// The steps make no system calls. They reach the kernel through an interface, so the simulator runs the same
+// steps on a model of the kernel (sim/ring_kernel.h).
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@
 
 namespace cluster::os {
 
-/// What the kernel does with the sockets of rings. The serial of its place names each socket. All functions
-/// that return an int return 0 or an errno.
+/// What the kernel does with the sockets of rings. Each socket is named by the serial of its place. All
+/// functions that return an int return 0 or an errno.
 class RingKernel {
  public:
   virtual ~RingKernel() = default;
 
-  /// Returns true if the process with this number lives.
+  /// Returns true if the process with this number is alive.
   virtual bool lives(std::uint32_t process) = 0;
-  /// Makes the socket of this process's place.
+  /// Creates the socket of this process's place.
   virtual int open(std::uint64_t serial) = 0;
-  /// Takes over the socket of a free place. Returns false if it is lost.
+  /// Takes over the socket of a free place. Returns false if the socket is lost.
   virtual bool inherit(std::uint64_t serial) = 0;
-  /// Puts the socket of this process's place into a fanout group. If `fresh` is true, makes a new group and
+  /// Puts the socket of this process's place into a fanout group. If `fresh` is true, creates a new group and
   /// writes its number to `id`. Otherwise uses the group `id`.
   virtual int enter_fanout(bool fresh, std::uint32_t& id) = 0;
-  /// Returns the number of sockets in the group, or nullopt if the kernel does not tell.
+  /// Returns the number of sockets in the group, or nullopt if the kernel does not report it.
   virtual std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) = 0;
   /// Makes the socket of this process's place outlive the process.
   virtual int keep(std::uint64_t serial) = 0;
@@ -49,7 +49,7 @@ struct RingLimits {
 
 struct RingProgram {
   FilterProgram program;
-  std::uint64_t version = 0;  ///< the value of `changes` when it was made
+  std::uint64_t version = 0;  ///< the value of `changes` when the program was built
 };
 
 class RingSteps {
@@ -70,7 +70,7 @@ class RingSteps {
   std::optional<Taken> take(RingKind kind, const SocketAddress& address, const RingLayout& layout,
                             std::size_t blocks, const RingLimits& limits, std::string& reason);
   /// Returns false without a reason if the socket cannot enter yet. It must wait until the owners of earlier
-  /// places have made their rings, and until the kernel has removed the sockets of erased places.
+  /// places have created their rings, and until the kernel has removed the sockets of erased places.
   bool enter(RingKind kind, std::uint64_t serial, std::string& reason);
   /// Returns the program to install next.
   RingProgram program(RingKind kind) const;

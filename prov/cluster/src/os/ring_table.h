@@ -7,7 +7,7 @@
 // creation. Three rules keep all these orders equal. Therefore the number of a socket is always its place in
 // the list:
 //
-// - A place is reserved at the moment in which its socket is created. Places enter in the order of the list.
+// - A place is reserved when its socket is created. Places enter in the order of the list.
 // - A socket stays in the fanout group after its owner has left or died (os/ring_keeper.h). The place is free
 //   then, and the next member takes the socket over.
 // - Only the last place can be removed.
@@ -30,23 +30,23 @@ inline constexpr std::size_t kRingsMax = 256;  ///< the kernel's limit for one f
 
 inline constexpr std::size_t kRingBlockBytes = 1024 * 1024;  ///< the kernel allocates each block as a whole
 
-/// The layout of a ring. A process can take over a ring of another size than it would have made, but not one
-/// of another layout.
+/// The layout of a ring. A process can take over a ring of another size than it would have created, but not
+/// one of another layout.
 struct RingLayout {
   std::uint32_t slot_bytes = 0;
-  std::uint32_t offload_headers = 0;  ///< an OffloadHeader is in front of each frame
+  std::uint32_t offload_headers = 0;  ///< an OffloadHeader precedes each frame
   bool operator==(const RingLayout&) const = default;
 };
 
 struct RingPlace {
   enum class State : std::uint32_t {
-    reserved,  ///< the owner makes the ring
+    reserved,  ///< the owner creates the ring
     entering,  ///< the socket may be in the fanout group
     entered,   ///< the socket is in the fanout group, and the keeper has a copy of its descriptor
     leaving,   ///< the place is being removed: the keeper drops its copy
   };
 
-  std::uint64_t serial = 0;  ///< by which the keeper finds the socket
+  std::uint64_t serial = 0;  ///< identifies the socket for the keeper
   SocketAddress address;     ///< the ring receives the frames to this address
   State state = State::reserved;
   std::uint32_t owner = 0;  ///< the owner's number among the processes, from 1; 0 if the place is free
@@ -57,7 +57,7 @@ struct RingPlace {
 /// The members with frames of one EtherType. A list whose bytes are all zero is empty.
 class RingList {
  public:
-  /// Returns true if a process with this number lives.
+  /// Returns true if a process with this number is alive.
   using Alive = std::function<bool(std::uint32_t owner)>;
 
   std::size_t size() const { return count_; }
@@ -85,7 +85,7 @@ class RingList {
 
   std::uint32_t fanout_id = 0;  ///< the kernel's number of the fanout group, while it has sockets
   std::uint64_t changes = 0;    ///< number of changes of targets()
-  std::uint64_t installed = 0;  ///< the value of `changes` when the program in the kernel was made
+  std::uint64_t installed = 0;  ///< the value of `changes` when the program in the kernel was built
 
  private:
   std::size_t index_of(std::uint64_t serial) const;
@@ -109,7 +109,7 @@ struct RingTable {
 
   RingList& list(RingKind kind) { return lists[static_cast<std::size_t>(kind)]; }
   std::size_t blocks() const;
-  /// For reports. A caller without the lock of the group may see a change half done.
+  /// For reports. A caller that does not hold the group's lock may see a half-finished change.
   RingUsage usage() const;
 };
 

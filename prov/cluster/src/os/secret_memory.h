@@ -23,7 +23,7 @@ struct SecretAllocator {
     void* const memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
     madvise(memory, size, MADV_DONTDUMP);
-    mlock(memory, size);  // fails if the limit of locked memory is reached; the memory is usable all the same
+    mlock(memory, size);  // fails if the limit of locked memory is reached; the memory is still usable
     return static_cast<T*>(memory);
   }
   void deallocate(T* memory, std::size_t count) {

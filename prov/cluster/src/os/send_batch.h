@@ -1,4 +1,4 @@
-// Sends a burst of frames by one sendmmsg. A run of frames with the same path and size becomes one
+// Sends a burst of frames with one sendmmsg. A run of frames with the same path and size becomes one
 // super-datagram (segmentation offload). Every other frame becomes a message of its own. The udp link and the
 // packet link build their messages here. Each link itself writes the headers and tells the kernel the segment
 // size.
@@ -99,8 +99,8 @@ class SendBatch {
   /// Sends the messages. `error`: why the kernel has just refused the first one, or 0.
   Outcome submit(int socket, Counters& counters, int error = 0);
 
-  /// Does the same as clear(), open(), add() and submit() for one frame, with `front` in front of it. `name`
-  /// is the destination, of `name_size` bytes, or null. Returns the number of frames sent or dropped.
+  /// Does the same as clear(), open(), add() and submit() for one frame, preceded by `front`. `name` is the
+  /// destination, of `name_size` bytes, or null. Returns the number of frames sent or dropped.
   std::size_t send_lone(const void* name, std::size_t name_size, ConstBytes front,
                         const link::OutFrame& frame, int socket, Counters& counters) {
     iovec* part = iovecs_.data();

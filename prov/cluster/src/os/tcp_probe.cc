@@ -168,8 +168,8 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
     for (const Descriptor* each : {&port->members.socket, &second})
       tune(each->number(), SOL_SOCKET, SO_REUSEPORT, 1);
     if (second && with_address<::bind>(second, name) != 0) second.reset();
-    // The first listener must listen first, because the steering program numbers the sockets in the order of
-    // listen().
+    // `members` must call listen() before `others`, because the steering program numbers the sockets in the
+    // order of their listen() calls.
     error = port->members.listen();
     if (error == 0 && second && port->others.listen() != 0) second.reset();
   }

@@ -145,7 +145,7 @@ std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
       frames, SIZE_MAX, port_->socket(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, slots_[i]); });
   if (batch_.take_reported()) port_->drain_path_errors();
-  batch_.take_prohibited();  // only first contact needs the report, and its frames leave by send_one()
+  batch_.take_prohibited();  // only first contact needs the report, and its frames leave through send_one()
   return sent;
 }
 

@@ -23,9 +23,9 @@ namespace cluster::os {
 
 /// Receives bursts. Every buffer is large enough for the largest super-datagram (UDP_GRO). Therefore there
 /// are only a few buffers, and each call reuses them. The kernel can add a timestamp of the arrival to each
-/// datagram. A timestamp costs about 0.2 us per frame (docs/budget.md). It also makes every other packet that
-/// the node receives slightly more expensive. For this reason timestamps are off on sockets that receive few
-/// frames.
+/// datagram. A timestamp costs about 0.2 us per frame (docs/budget.md). While timestamps are on, all other
+/// packets that the node receives cost slightly more, too. For this reason timestamps are off on sockets that
+/// receive few frames.
 class UdpReceiver {
  public:
   enum class Timestamps : std::uint8_t { no, yes };

@@ -24,14 +24,13 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
                                                          const Environment& environment);
 
-/// Gives the port another address of this host if the host has lost the present one. Returns true if the port
+/// Gives the port another address of this host if the host has lost the current one. Returns true if the port
 /// has another address now.
 bool readdress(UdpPort& port, WatchedInterface& interface, Log& log);
 /// Adds the descriptor of the interface to `descriptors`, if there is one, and returns them.
 std::vector<int> with_descriptor(std::vector<int> descriptors, const WatchedInterface& interface);
 
-/// Returns the size of the largest frame that fits into a packet of `mtu` bytes behind the IP and UDP
-/// headers.
+/// Returns the size of the largest frame that fits into a packet of `mtu` bytes after the IP and UDP headers.
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
 /// Returns the new frame_max() of a link after the MTU of its interface has changed. The result is at most
 /// `opened`, the limit when the link was opened, because buffers have that size.

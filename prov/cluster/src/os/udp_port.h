@@ -67,7 +67,7 @@ class UdpPort {
   /// if they were called, now apply to this interface.
   void move_to(int index);
 
-  /// Replaces the sockets by sockets at another address, because this host no longer has the present one. The
+  /// Replaces the sockets by sockets at another address, because this host no longer has the current one. The
   /// main socket keeps the number of its descriptor, and the port keeps its number if it is free there. What
   /// waits in the sockets is lost. Returns 0 or an errno; on failure nothing is changed.
   int readdress(const SocketAddress& to);
@@ -84,8 +84,9 @@ class UdpPort {
   /// run while another thread uses a link on this port.
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket();
-  /// Returns the present socket of the responder, and the address to which keep-alives to it were sent. The
-  /// responder calls this function each time. It may use the socket of the previous call until this call.
+  /// Returns the current socket of the responder, and the address to which keep-alives to it were sent. The
+  /// responder calls this function before each read, and may use the returned socket only until its next
+  /// call.
   struct KeepAlives {
     int socket;
     SocketAddress address;

@@ -11,7 +11,7 @@
 
 namespace cluster::os {
 
-/// Gives an object of libibverbs back by the function of the library that destroys it.
+/// Destroys an object of libibverbs with the library's destroy function for its type.
 template <typename Object>
 struct VerbsDeleter {
   int (*destroy)(Object*) = nullptr;
@@ -26,7 +26,7 @@ VerbsHandle<ibv_context> open_verbs_device(const VerbsLibrary& library, const st
 /// Returns true if this node has a device of this name.
 bool has_verbs_device(const VerbsLibrary& library, const std::string& name);
 
-/// Returns false if the port cannot be asked, which means that the device is gone.
+/// Returns false if the port cannot be queried, which means that the device is gone.
 bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigned port, ibv_port_attr& out);
 
 }  // namespace cluster::os

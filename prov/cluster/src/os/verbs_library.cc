@@ -10,7 +10,7 @@
 namespace cluster::os {
 namespace {
 
-// The versions of the functions' interface, which the library keeps for as long as its soname is the same.
+// The versions of the library's symbols, which stay the same as long as its soname does.
 constexpr const char* kVerbsVersion = "IBVERBS_1.1";
 constexpr const char* kVerbsGidVersion = "IBVERBS_1.11";  // rdma-core 32
 

@@ -70,7 +70,7 @@ class VerbsLink final : public link::Link {
   void before_sleep() override;
 
  private:
-  /// How frames to one queue pair are addressed. The handle is null if the device has refused to make it.
+  /// How frames to one queue pair are addressed. The handle is null if the device has refused to create it.
   struct Handle {
     ibv_ah* handle = nullptr;
     Time made{};
@@ -111,12 +111,12 @@ class VerbsLink final : public link::Link {
   std::uint32_t posted_ = 0;          ///< number of sends so far
   std::uint32_t completed_ = 0;       ///< number of sends that the device has completed, as far as is known
   std::uint32_t posted_at_look_ = 0;  ///< number of sends at the last look_at_device()
-  bool heard_ = false;                ///< something has arrived since then
+  bool heard_ = false;                ///< something has arrived since the last look_at_device()
   unsigned polls_ = 0;
   Time port_asked_at_{};
   Time listed_at_{};  ///< when the device was last found among the devices of this node
   std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
-  std::vector<Retired> retired_;         ///< handles that sends under way may still use
+  std::vector<Retired> retired_;         ///< handles that sends in flight may still use
   std::vector<SocketAddress> lost_;      ///< peers whose paths have failed, for read_path_errors()
   std::vector<std::uint32_t> returned_;  ///< receive buffers to post again
   std::array<ibv_wc, VerbsQueue::kReceiveBatch> completions_;
@@ -143,8 +143,8 @@ bool VerbsLink::open(std::string& reason) {
   return true;
 }
 
-/// The device resolves the peer's hardware address when it makes the handle. This rarely takes time, because
-/// first contact over IP has just resolved the same address.
+/// The device resolves the peer's hardware address when it creates the handle. This rarely takes time,
+/// because first contact over IP has just resolved the same address.
 ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   ibv_ah_attr attributes{};
   std::memcpy(attributes.grh.dgid.raw, to.ip().data(), SocketAddress::kGidBytes);
@@ -155,8 +155,8 @@ ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   return library_.create_ah(queue_.domain(), &attributes);
 }
 
-/// Returns the handle for the peer, or null if there is none. After two timeouts in a row, makes the handle
-/// again, because the peer may have another hardware address.
+/// Returns the handle for the peer, or null if there is none. After two timeouts in a row, creates a new
+/// handle, because the peer may have another hardware address.
 ibv_ah* VerbsLink::handle_of(const link::Path& to) {
   const auto [place, is_new] = handles_.try_emplace(to.to);
   Handle& known = place->second;
@@ -172,7 +172,7 @@ ibv_ah* VerbsLink::handle_of(const link::Path& to) {
   return known.handle = made;
 }
 
-/// Destroys handles that no send under way uses.
+/// Destroys handles that no send in flight uses.
 void VerbsLink::free_retired() {
   std::erase_if(retired_, [&](const Retired& old) {
     if (static_cast<std::int32_t>(completed_ - old.posted) < 0) return false;
@@ -181,7 +181,7 @@ void VerbsLink::free_retired() {
   });
 }
 
-/// Finds out which sends have completed, because their buffers are free then.
+/// Finds out which sends have completed, so that their buffers can be used again.
 void VerbsLink::reap_sends() {
   std::array<ibv_wc, 8> completions;
   int count = 0;
@@ -398,7 +398,7 @@ void VerbsLink::fail(const char* why) {
   release();
 }
 
-/// A failing device first completes the requests in its queues with errors. Its event then tells the cause,
+/// A failing device first completes the requests in its queues with errors. Its event then names the cause,
 /// so the log shows the event if there is one.
 void VerbsLink::fail_after_events(const char* why) {
   const PutOffCancellation off;

@@ -13,8 +13,8 @@
 namespace cluster::os {
 namespace {
 
-/// The device writes this many bytes in front of each received frame. They are a global routing header, or
-/// end with an IPv4 header.
+/// The device writes this many bytes before each received frame. They are a global routing header, or end
+/// with an IPv4 header.
 constexpr std::size_t kGrhBytes = 40;
 /// Offset of the routing header in a receive buffer, so that frames are aligned to cache lines.
 constexpr std::size_t kGrhAt = 64 - kGrhBytes;
@@ -169,7 +169,7 @@ Bytes VerbsQueue::received(const ibv_wc& completion) const {
 }
 
 /// A frame over IPv4 has its IPv4 header in the last 20 bytes of the routing header. The bytes before that
-/// are undefined, so the checksum of the IPv4 header decides.
+/// are undefined, so the checksum of the IPv4 header decides whether there is one.
 SocketAddress VerbsQueue::sender(const ibv_wc& completion) const {
   constexpr std::size_t kV4At = 20;
   const std::byte* const grh = receive_slot(completion.wr_id) + kGrhAt;

@@ -82,8 +82,8 @@ bool Matcher::shares(const Channel& channel) const {
          (bindings.shares_with == kAddrUnspec || context_.handles.handle_of(channel) == bindings.shares_with);
 }
 
-/// Takes a shared receive for a message that matches no receive of this endpoint alone. Returns null if there
-/// is none.
+/// Takes a shared receive for a message that matches none of this endpoint's own receives. Returns null if
+/// there is none.
 RecvRequest* Matcher::adopt(const Channel& channel, bool tagged, std::uint64_t tag) {
   SharedReceives& shared = *context_.bindings.shared_receives;
   if (shared.empty() || !shares(channel)) return nullptr;

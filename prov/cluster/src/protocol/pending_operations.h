@@ -40,10 +40,10 @@ struct StoredMessage {
 
 /// Appends the oldest stored messages to `into` until it has `most` entries.
 void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most);
-/// Writes the time into receives that have no message yet.
+/// Sets `noted` to `now` in each posted receive that has no message yet and was not noted before.
 void note(const Matcher& matcher, Time now);
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into);
-/// Writes the time into all other operations in progress with one peer.
+/// Does the same for all other operations in progress with one peer.
 void note(Channel& channel, Time now);
 void collect(const Channel& channel, std::vector<PendingOperation>& into);
 

@@ -53,7 +53,7 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
   const std::optional<AddressText> text = node != nullptr ? parse_address_text(node) : std::nullopt;
   if (text) {
     if (family != Family::none && text->family != Family::none && text->family != family) {
-      reason = "the address is not of the family of addr_format";
+      reason = "the address family differs from that of addr_format";
       return {};
     }
     if (text->family != Family::none) family = text->family;

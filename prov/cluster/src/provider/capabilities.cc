@@ -205,7 +205,7 @@ void describe_side(Attributes& attributes, const Capabilities& capabilities, std
   attributes.iov_limit = protocol::kIovMax;
 }
 
-/// Tags are compared bit by bit, so every format is supported. libfabric demands that each field in the
+/// Tags are compared bit by bit, so every format is supported. libfabric requires that each field in the
 /// answer is at least as large as the same field in the hint. The generic format has only fields of one bit,
 /// so the answer repeats the hint.
 std::uint64_t tag_format(std::uint64_t hinted) { return hinted == 0 ? kTagFormat : hinted; }
@@ -231,7 +231,7 @@ constexpr int kBasicBits = FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED;
 
 /// Returns the mr_mode for the answer. A caller that names FI_MR_BASIC or FI_MR_SCALABLE gets this mode.
 /// Other callers before 1.5 get FI_MR_SCALABLE. Newer callers that support all three bits of FI_MR_BASIC get
-/// these bits, because with these bits the provider draws random keys, which nobody can guess. All other
+/// these bits, because with these bits the provider generates random keys, which nobody can guess. All other
 /// callers get 0: the application chooses the keys, and remote addresses begin at 0.
 int registration_mode(std::uint32_t version, const fi_domain_attr* hint) {
   const int asked = api::attributes_at(hint).mr_mode;

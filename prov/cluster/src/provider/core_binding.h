@@ -1,9 +1,9 @@
 // Binds the provider to the libfabric that has loaded it. That libfabric is called the core. A process may
 // contain several libfabrics: some MPI packages include their own copy under another file name, and some load
 // it with RTLD_LOCAL. Another libfabric may have another version and other struct sizes. Therefore the plugin
-// is not linked to libfabric (no DT_NEEDED entry names libfabric). bind_core() finds the core by the address
-// from which fi_prov_ini was called, and the core's functions by dlsym. dlsym returns the newest version of
-// each function, which supports the fields that later versions appended to fi_info.
+// is not linked to libfabric (no DT_NEEDED entry names libfabric). bind_core() finds the core from the
+// address from which fi_prov_ini was called, and the core's functions with dlsym. dlsym returns the newest
+// version of each function, which supports the fields that later versions appended to fi_info.
 //
 // core_binding.cc defines functions that have libfabric's own names and call the core. They are hidden inside
 // the plugin. With them, the inline functions of libfabric's headers (fi_allocinfo, FI_WARN, ...) work as

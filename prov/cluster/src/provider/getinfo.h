@@ -3,7 +3,7 @@
 // It reads addresses and resolves names (addressing.h), chooses the interface (interface_addresses.h), and
 // compares the hints with the capabilities (capabilities.h). Then it writes the answer (capabilities.h) into
 // memory of the core. If the caller asks for a source address, the choice is the interface that has this
-// address. Otherwise it is the interface by which the kernel reaches the destination or, without a
+// address. Otherwise it is the interface through which the kernel reaches the destination or, without a
 // destination, the best interface. No part of the hints is kept. An entry contains no provider name: the core
 // adds it, and would mistake a name in the entry for the name of a layered provider.
 #pragma once

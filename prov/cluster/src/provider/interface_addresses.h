@@ -38,7 +38,7 @@ struct AddressFilter {
 };
 
 const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places, const AddressFilter& filter);
-/// Returns a text for the log: why no address matches, and the remedy. `error` comes from
+/// Returns, for the log, why no address matches, and the remedy. `error` comes from
 /// list_interface_addresses().
 std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,
                               int error);

@@ -20,7 +20,7 @@ constexpr std::size_t kFileMax = 4096;
 constexpr std::size_t kDigitsMin = 2 * seal::kMaterialMin;
 constexpr std::size_t kDigitsMax = 128;
 constexpr std::size_t kKeysMax = 2;
-constexpr const char* kHowToMake = " (to make one: umask 077; openssl rand -hex 32 > FILE)";
+constexpr const char* kHowToMake = " (to generate one: umask 077; openssl rand -hex 32 > FILE)";
 
 constexpr const char* kVariable = "FI_CLUSTER_KEY";
 
@@ -88,7 +88,7 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
     const bool digits =
         std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
     if (!digits || item.size() % 2 != 0 || item.size() < kDigitsMin || item.size() > kDigitsMax) {
-      error = "a key has 32 to 128 hexadecimal digits, an even number of them; this one does not";
+      error = "a key has an even number of hexadecimal digits, 32 to 128; this one does not";
     } else if (keys.size() == kKeysMax) {
       error = "it has more than two keys; two are allowed: the first is used, the second is also accepted";
     } else {

@@ -109,8 +109,8 @@ os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>
   };
 }
 
-/// Returns an epoch made from the real time. Therefore each incarnation of an address has a larger epoch than
-/// the one before, even if the process or the node has restarted.
+/// Returns an epoch derived from the real time. Therefore each incarnation of an address has a larger epoch
+/// than the one before, even if the process or the node has restarted.
 std::uint64_t epoch_of(Clock& clock) {
   return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
@@ -126,7 +126,7 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
                                             environment);
 }
 
-/// Returns the factories of further transports in the order of preference. They rank behind shared memory and
+/// Returns the factories of further transports in the order of preference. They rank after shared memory and
 /// before the network. A new transport adds its factory here. The factory captures the resources of the host
 /// that the transport needs.
 std::vector<engine::MakeTransport> further_transports() { return {}; }

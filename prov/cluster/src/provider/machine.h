@@ -28,7 +28,7 @@ class EndpointKeys {
  public:
   /// Adds keys. They are removed when the returned handle is destroyed.
   std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
-    // Makes the handle before taking the lock. If shared_ptr has no memory for the handle, it calls the
+    // Creates the handle before taking the lock. If shared_ptr has no memory for the handle, it calls the
     // deleter at once, and the deleter takes the lock.
     std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
     const std::lock_guard guard(lock_);

@@ -46,7 +46,7 @@ T* allocate() {
   return static_cast<T*>(memory);
 }
 
-/// Returns a copy of the text. Unknown texts are null, as fi_nic(3) demands.
+/// Returns a copy of the text. Unknown texts are null, as fi_nic(3) requires.
 char* copy_of(const char* text) {
   if (text == nullptr || *text == '\0') return nullptr;
   char* const copy = strdup(text);
@@ -82,7 +82,7 @@ int close_nic(fid* plain) noexcept {
   return 0;
 }
 
-/// Implements FI_DUP, by which fi_dupinfo copies the object.
+/// Implements FI_DUP, with which fi_dupinfo copies the object.
 int control_nic(fid* plain, int command, void* argument) noexcept {
   if (command != FI_DUP || argument == nullptr) return -FI_ENOSYS;
   return api::guarded([&] {

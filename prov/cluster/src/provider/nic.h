@@ -1,5 +1,6 @@
 // The object fi_info::nic (fi_nic(3)): what is known about the network card behind the interface of an
-// answer. libfabric frees it through its ops table. It copies it through the table, or member by member.
+// answer. libfabric frees the object through its ops table. It copies the object through the table, or member
+// by member.
 #pragma once
 
 #include <rdma/fabric.h>

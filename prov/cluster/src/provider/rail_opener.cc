@@ -14,8 +14,8 @@
 namespace cluster::provider {
 namespace {
 
-/// Returns a text that names the remedy. The log line contains it after os::error_text(). Port 0 means that
-/// the endpoint asked for any free port of `range`.
+/// Returns the remedy, which the log line names after os::error_text(). Port 0 means that the endpoint asked
+/// for any free port of `range`.
 std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
   switch (error) {
     case EADDRINUSE:
@@ -25,7 +25,7 @@ std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
                " is free: each endpoint of this node needs one, so widen the range";
       return port == 0 ? "; no port is free: widen net.ipv4.ip_local_port_range"
                        : "; another process has this port: choose another one, or none to get a free one";
-    case EADDRNOTAVAIL: return "; no interface of this node has this address: ip address shows them";
+    case EADDRNOTAVAIL: return "; no interface of this node has this address (see `ip address`)";
     case EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE: choose another one";
     default: return "";
   }
@@ -131,8 +131,8 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
   const auto further = multipath::choose_rails(places, named, options.text(Options::Name::rails), unknown);
   for (const std::string& name : unknown) {
     log.warn(
-        "FI_CLUSTER_RAILS names %s, but no interface of this name is up and has an address of this family "
-        "(ip address shows the interfaces)",
+        "FI_CLUSTER_RAILS names %s, but no interface of that name is up and has an address of the endpoint's "
+        "address family (see `ip address`)",
         name.c_str());
   }
   for (const InterfaceAddress* place : further) {

@@ -43,7 +43,7 @@ std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const O
                                           std::string& reason);
 
 /// The rails of one endpoint. The first rail has the address that is the endpoint's name. All vectors are in
-/// the same order. The rails over RDMA devices are the last. They have no ports and places.
+/// the same order. The rails over RDMA devices are the last. They have neither ports nor places.
 struct OpenedRails {
   std::vector<std::shared_ptr<os::UdpPort>> ports;
   std::vector<InterfaceAddress> places;

@@ -101,7 +101,7 @@ std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reaso
   }
   if (bytes_left != nullptr) {
     if (message.bytes > *bytes_left) {
-      reason = "the reports of its user are too long to be read for everybody: name the process";
+      reason = "the reports of its user are too long for a report on all processes: name the process";
       return std::nullopt;
     }
     *bytes_left -= message.bytes;

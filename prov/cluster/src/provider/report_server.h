@@ -4,8 +4,8 @@
 // Each endpoint listens on an abstract UNIX socket. The socket's name is kReportSocketPrefix followed by the
 // endpoint's address. Therefore /proc/net/unix shows all endpoints of a network namespace, and after a crash
 // nothing has to be removed. A client requests a report by opening a connection. Therefore the server reads
-// no bytes from the client. The kernel tells the server the client's user. Only the endpoint's own user and
-// root get an answer. The answer is one message with a memfd that contains the report (base/report.h).
+// no bytes from the client. The kernel reports the client's user to the server. Only the endpoint's own user
+// and root get an answer. The answer is one message with a memfd that contains the report (base/report.h).
 // Therefore the server can send an answer of any length at once, and never waits for a client.
 //
 // The progress thread runs the server (os/progress_thread.h). If another thread holds the engine lock, the

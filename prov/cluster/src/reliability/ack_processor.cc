@@ -69,7 +69,7 @@ void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
   if (lone.knows_ack_delay()) news.ack.delay = Duration(lone.ack_delay_ns());
 }
 
-/// Handles the news that a frame with a body has arrived. `complete_before`: the peer has every frame before
+/// Called when a frame with a body is newly acknowledged. `complete_before`: the peer has every frame before
 /// this one.
 inline void AckProcessor::on_frame_acked(Sequence s, SentFrame& frame, Sequence complete_before) {
   paths_.on_frames_acked(frame.path, {s, frame.transmission, frame.sent_at, frame.sendings == 1});

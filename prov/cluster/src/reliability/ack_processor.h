@@ -41,8 +41,8 @@ class AckProcessor {
            !lone.largest_acked.before(last_->largest_acked) &&
            !lone.largest_acked.after(sender_.last_transmission());
   }
-  /// Like process(), for an acknowledgement that expects() has accepted. What the paths learn (round trips,
-  /// losses, congestion) waits for settle().
+  /// Like process(), for an acknowledgement that expects() has accepted. The paths learn about round trips,
+  /// losses and congestion only in settle().
   void take(Time now, const wire::LoneFrame& lone, Time arrived);
   /// Passes to the paths what take() has postponed. Call it before the paths or their deadlines are used.
   void settle();

@@ -50,7 +50,7 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
 }
 
 /// Returns true if an ICMP error quotes a frame of this flow. Such a quote contains numbers of this session
-/// that only the two sides know. To forge the error is therefore as hard as to forge a frame.
+/// that only the two sides know. Forging the error is therefore as hard as forging a frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
@@ -100,7 +100,7 @@ void Flow::answer_opening(const wire::FrameView& opening, const link::Path& repl
 }
 
 /// If only answers (`done`) are left to send, they may wait until the owed acknowledgement is due. A data
-/// frame that leaves in the meantime carries both.
+/// frame that leaves in the meantime carries the answers and the acknowledgement.
 void Flow::transmit(Time now, link::Link& link, Clock* clock) {
   lane_.close();
   if (!status_.alive()) return;
@@ -174,7 +174,7 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
-  // A frame with none of the following parts is no sign of life. It shows only that its sender knows the
+  // A frame with none of the following parts is not a sign of life. It shows only that its sender knows the
   // session number, which is easier to guess than the number and a sequence together.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
@@ -240,7 +240,8 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   const auto asked = challenges_.answered(answer.challenge(), from.to);
   if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
-  // If the answer is late, the peer may no longer have that address.
+  // An answer to a challenge older than the last move does not count: the peer may no longer have that
+  // address.
   if (by_engine && asked->claimed_by && asked->at >= moved_peer_asked_at_) {
     moved_peer_asked_at_ = asked->at;
     move_peer(now, *asked->claimed_by, from);
@@ -252,7 +253,7 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   }
   const bool announced = paths_.announcing();
   paths_.on_response(now, asked->at, from, by_engine);
-  // Frames that this side has sent from its new address before the peer knew it are lost.
+  // Frames that this side sent from its new address before the peer knew that address are lost.
   if (announced && !paths_.announcing() && !queue_.drained()) timer_.expedite(now);
   return true;
 }
@@ -262,9 +263,9 @@ void Flow::on_own_move(Time now, std::size_t link) {
   if (status_.alive() && handshake_.knows_peer()) paths_.on_own_move(now, link);
 }
 
-/// The challenge shows that the sender knows both sessions. Its address may be forged. So it gets a frame
-/// that is no longer than its own, and only once for each of its challenges (RFC 9000 8). This side needs no
-/// timer, because the peer repeats its challenge until it is answered.
+/// The challenge shows that the sender knows both sessions. But the source address may be forged. So this
+/// side sends only one frame to that address for each challenge, no longer than the challenge (RFC 9000 8).
+/// This side needs no timer, because the peer repeats its challenge until it is answered.
 bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from,
                            link::Link& link) {
   const std::optional<std::uint8_t> rail = challenge.rail();
@@ -275,8 +276,8 @@ bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const lin
   return true;
 }
 
-/// From now on only the peer itself can show that it lives, because its former address may belong to another
-/// host's kernel.
+/// From now on only the peer itself can show that it is alive, because its former address may belong to
+/// another host's kernel.
 void Flow::move_peer(Time now, std::uint8_t rail, const link::Path& to) {
   settle();
   const std::optional<SocketAddress> before = handshake_.move_peer(rail, to.to);
@@ -342,8 +343,8 @@ FlowStats Flow::stats() const {
 /// carry in their opening. Once the peer is known, a reset with our session no longer counts. The flow
 /// retransmits the refused frames with the peer's session, and the peer can refuse them again.
 ///
-/// A challenge counts as well, because it may be the only frame that reaches a peer that has restarted. Other
-/// hosts may have an address that was challenged, so the challenge must have gone to the sender of the reset.
+/// A challenge counts as well, because it may be the only frame that reaches a peer that has restarted. But a
+/// challenged address may belong to another host, so the challenge must have gone to the sender of the reset.
 bool Flow::validates_reset(const wire::ResetBlock& block, const SocketAddress& from) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());

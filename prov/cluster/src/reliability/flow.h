@@ -11,7 +11,7 @@
 //   paths           the paths to the peer (multipath/), each with its round trip, losses, congestion and pace
 //   timer           what to do when no acknowledgement arrives: tail loss probe, retransmission timeout
 //   liveness        whether the peer is still alive
-//   frame lane      a shorter road for short messages while everything is ordinary
+//   frame lane      a shorter way for short messages while everything is ordinary
 //
 // Down: queue().post() -> transmit(now, link). Up: receive(now, frame) -> receiver().next(), until next()
 // returns false. Every call receives the time as an argument; deadline() says when to call on_timer() again.
@@ -92,8 +92,8 @@ struct Identity {
 
 class Flow {
  public:
-  /// `bodies`, `burst`, `log`, `counters` and `random` must outlive the flow. `bodies` must be made for the
-  /// frame size of the settings.
+  /// `bodies`, `burst`, `log`, `counters` and `random` must outlive the flow. `bodies` must have the frame
+  /// size of the settings.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
        Counters& counters, BodyPool& bodies, Burst& burst, Random& random);
 
@@ -104,13 +104,13 @@ class Flow {
   multipath::PathManager& paths() { return paths_; }
 
   // --- down ---
-  /// Answers an opening whose sender is not proven to be the peer: any host can write a frame of session 0 in
-  /// the peer's name. The answer is only the opening of this side. If the peer later sends frames to our
+  /// Answers an opening whose sender is not proven to be the peer: any host can spoof the peer's address in a
+  /// frame of session 0. The answer is only the opening of this side. If the peer later sends frames to our
   /// session, the answer has reached the peer's address. The data in the peer's first frame is not lost,
   /// because the peer retransmits that frame.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
-  /// no frame has carried it, it leaves in a frame of its own. `clock`, if given, tells the time at which
+  /// no frame has carried it, it leaves in a frame of its own. `clock`, unless null, gives the time at which
   /// each burst after the first leaves. Without a clock, a round trip would seem longer whenever the thread
   /// has waited for a processor between two bursts.
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
@@ -137,20 +137,20 @@ class Flow {
 
   // --- life ---
   /// Handles the answer to a keep-alive or a path challenge. `from`: path over which the answer has arrived.
-  /// An answer from the peer's responder to a keep-alive shows that the peer's process lives. An answer from
-  /// the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if this
-  /// side has sent no such keep-alive or challenge over that path.
+  /// An answer from the peer's responder to a keep-alive shows that the peer's process is alive. An answer
+  /// from the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if
+  /// this side has sent no such keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// Called after this side has got another address on this link. Announces it to the peer.
+  /// Called after the address of this side on this link was replaced. Announces it to the peer.
   void on_own_move(Time now, std::size_t link);
-  /// Called for a challenge that names both sessions, and whose source is not an address of the peer. Asks
-  /// for an answer from there if the challenge says which rail of the peer has the address now. Returns false
-  /// if it does not say that, or if the peer may not use the address.
+  /// Called for a challenge that names both sessions, and whose source is not an address of the peer. If the
+  /// challenge says which rail of the peer now has that address, challenges the address. Returns false if the
+  /// challenge does not say that, or if the peer may not use the address.
   bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
   /// Returns how often an address of the peer was replaced.
   std::uint32_t peer_moves() const { return peer_moves_; }
-  /// Handles an ICMP error, which says that a port or a host of the peer is unreachable. The flow trusts an
-  /// error that quotes one of its frames. After any other error it sends the peer a keep-alive.
+  /// Handles an ICMP error that reports the peer's host or port as unreachable. The flow trusts an error that
+  /// quotes one of its frames. After any other error it sends the peer a keep-alive.
   void on_path_error(Time now, const link::PathError& error);
   /// Returns a keep-alive to send over this path, and notes that it leaves now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
@@ -167,8 +167,8 @@ class Flow {
   /// opening and waits for the peer's next session. Returns false if the flow has already used the old
   /// session.
   bool reopen(Time now);
-  /// Returns true if no numbered frame and no fin of the peer's session has arrived. Nothing of that session
-  /// has been delivered then, so another session of ours may still take it.
+  /// Returns true if no numbered frame and no fin of the peer's session has arrived. In this case nothing of
+  /// that session has been delivered, so another session of ours may still adopt the peer's session.
   bool untouched() const { return receiver_.untouched(); }
   /// Returns true if frames are in flight for a session that the peer has named but not used, and `newer`
   /// comes from the same incarnation of the peer. In this case the peer has given up that session, or has
@@ -209,7 +209,7 @@ class Flow {
   /// The frames that the last call of detect_losses() or send_again() has found.
   std::vector<Sequence> lost_frames_;
   std::uint32_t peer_moves_ = 0;
-  Time moved_peer_asked_at_{};  ///< when the challenge left that the peer last answered from a new address
+  Time moved_peer_asked_at_{};  ///< departure of the last challenge that showed a new address of the peer
   std::uint64_t lost_ = 0;      ///< number of frames declared lost so far, for stats()
 };
 

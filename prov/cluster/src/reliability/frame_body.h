@@ -1,5 +1,5 @@
 // The content of one outgoing frame, kept until the peer has acknowledged it. Its buffer holds the segments.
-// In front of them is space (the headroom) for what differs between transmissions: header, opening,
+// Before them there is space (the headroom) for what differs between transmissions: header, opening,
 // acknowledgement. Large payloads stay in user memory, and the body refers to them.
 #pragma once
 
@@ -54,7 +54,7 @@ struct FrameBody {
   }
 
   std::unique_ptr<std::byte[]> storage;
-  std::size_t capacity;    ///< bytes for segments behind the headroom
+  std::size_t capacity;    ///< bytes for segments after the headroom
   std::size_t filled = 0;  ///< bytes of segments in the buffer
   /// Payload of the last segment, if it stays in user memory. It follows the bytes in the buffer.
   std::array<ConstBytes, kPayloadPiecesMax> payload;
@@ -65,7 +65,7 @@ struct FrameBody {
   bool only_answers = false;
   bool awaits_answer = false;          ///< true if the application waits for the peer's `done`
   std::vector<carrier::Token> tokens;  ///< keeps its capacity when the body is reused
-  std::unique_ptr<FrameBody> next;     ///< below this body in a stack of the pool
+  std::unique_ptr<FrameBody> next;     ///< the next body in a stack of the pool
 };
 
 inline void FrameBody::set_padding(std::size_t size) {

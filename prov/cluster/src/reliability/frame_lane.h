@@ -1,27 +1,27 @@
 // The frame lane carries short messages between nodes, one message in a frame of its own. Most conditions for
 // its use are checked in advance, once for several messages. All other messages and frames take the general
-// road (Flow::transmit, Flow::receive), which does not depend on the lane.
+// path (Flow::transmit, Flow::receive), which does not depend on the lane.
 //
 // review() opens the lane at the end of each Flow::transmit() if everything is ordinary:
 //   - both sides have each other's opening, and the flow is alive;
 //   - there is one rail, from which the peer was heard, and the path MTU is known;
-//   - no frame is lost, queued, held, missing or due for repetition, and no fin has arrived;
+//   - no frame is lost, queued, held, missing or due for retransmission, and no fin has arrived;
 //   - frames have checksums and no seals.
-// Whoever gives the flow work for a turn calls TxScheduler::mark(), which closes the lane until the flow has
-// done that work. So what review() has found stays true as long as the lane is open. Only the lane itself
+// Code that gives the flow work for a turn calls TxScheduler::mark(), which closes the lane until the flow
+// has done that work. So what review() has found stays true as long as the lane is open. Only the lane itself
 // uses the flow meanwhile, and it checks what its own uses can change.
 //
-// Down. send() writes a header in front of the message and makes one call of the link. The frame is in the
-// send window like any other: if it is lost, the general road retransmits it.
+// Down. send() writes a header before the message and calls the link once. The frame is in the send window
+// like any other: if it is lost, the general path retransmits it.
 //
 // Up. predicts() compares an arriving frame with the only frame that is expected now (Van Jacobson's header
 // prediction): the next sequence, a newer transmission, an acknowledgement that is not older than the last,
 // and the known address of the peer. take() records the arrival. The caller delivers the message.
 //
-// Neither the peer nor the application waits for round trips, congestion, losses, the deadlines of the flow,
-// and the signs of life. These are left to a later turn. Flow calls settle() before it uses any of these. The
-// caller of send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes when it
-// has sent as many frames as the windows of the path allow without a turn.
+// Round trips, congestion, losses, deadlines and signs of life are updated in a later turn, because neither
+// the peer nor the application waits for them. Flow calls settle() before it uses any of these. The caller of
+// send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes when it has sent
+// as many frames as the windows of the path allow without a turn.
 #pragma once
 
 #include <algorithm>
@@ -59,25 +59,25 @@ class FrameLane {
     Liveness& liveness;
     AnswerDelay& answer_delay;
   };
-  /// `enabled`: tests set it to false to compare the lane with the general road.
+  /// `enabled`: tests set it to false to compare the lane with the general path.
   FrameLane(const Parts& parts, bool enabled) : parts_(parts), enabled_(enabled) {}
 
   bool open() const { return frames_left_ != 0; }
   void close() { frames_left_ = 0; }
   /// Opens the lane if the conditions above hold, and closes it otherwise.
   void review(Time now, wire::Integrity integrity);
-  /// Makes the paths and the liveness know what the lane has done since the last call.
+  /// Tells the paths and the liveness what the lane has done since the last call.
   void settle();
 
   /// Returns true if send() may be called for a message whose segment has `size` bytes.
   bool accepts(std::size_t size) const { return open() && parts_.queue.takes_alone(size); }
   /// Sends the frame that SendQueue::post_alone() has queued. Returns false if the link is full. If so, the
-  /// general road sends the frame.
+  /// general path sends the frame.
   bool send(Time now, link::Link& link);
 
   /// Returns true if the frame is the one that is expected now.
   bool predicts(const wire::LoneFrame& frame, const link::Path& from) const;
-  /// Records the arrival of the frame that predicts() has accepted. Returns true if the peer needs its
+  /// Records the arrival of the frame that predicts() has accepted. Returns true if the peer needs an
   /// acknowledgement at once. If so, the caller gives the flow a turn.
   bool take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived);
 
@@ -88,7 +88,7 @@ class FrameLane {
 
   Parts parts_;
   bool enabled_;
-  std::size_t frames_left_ = 0;  ///< that send() may send; 0: the lane is closed
+  std::size_t frames_left_ = 0;  ///< frames that send() may still send; 0: the lane is closed
   Time heard_at_{};              ///< when take() was last called since settle(); Time{} if it was not
   bool heard_by_ip_ = false;
 };

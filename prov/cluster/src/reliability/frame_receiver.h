@@ -64,8 +64,8 @@ enum class ReceiveResult : std::uint8_t {
 
 class FrameReceiver {
  public:
-  /// The receiver ends the flow by `status` (with the cause `reset`) once the peer has closed the flow and
-  /// all frames are delivered.
+  /// The receiver ends the flow through `status` (with the cause `reset`) once the peer has closed the flow
+  /// and all frames are delivered.
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 
@@ -77,8 +77,8 @@ class FrameReceiver {
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
-  /// Returns true if nothing unusual has to be considered for the next frame, and the header of a frame
-  /// carries the whole acknowledgement.
+  /// Returns true if the next frame needs no special treatment, and a frame header can carry the whole
+  /// acknowledgement.
   bool ordinary() const {
     return window_.complete() && !fin_ && acks_.any_frame() &&
            window_.spurious() == acks_.spurious_reported();
@@ -87,8 +87,8 @@ class FrameReceiver {
   bool expects(Sequence s, TransmissionNumber transmission) const {
     return s == window_.expected() && transmission.after(acks_.largest_received()) && window_.complete();
   }
-  /// Records the arrival of a frame that expects() has accepted. The caller delivers it. Returns true if it
-  /// must be acknowledged at once.
+  /// Records the arrival of a frame that expects() has accepted. The caller delivers it. Returns true if the
+  /// frame must be acknowledged at once.
   bool take_expected(Time now, Time arrived, TransmissionNumber transmission, bool ack_now) {
     using Urgency = AckScheduler::Urgency;
     window_.take_expected(transmission);
@@ -117,7 +117,7 @@ class FrameReceiver {
     numbers.largest_acked = acks_.largest_received();
     numbers.ack_delay = ack_delay_field(now, acks_.largest_received_at());
   }
-  /// Called when that frame has left.
+  /// Called when the lone frame has left.
   void on_acknowledged(Time now) { acks_.on_ack_sent(now, false); }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
@@ -136,8 +136,8 @@ class FrameReceiver {
   ReceiveResult take(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
-  /// Returns when the flow ends although frames are missing. While this side holds segments back, that is
-  /// never: the frames behind them may have arrived.
+  /// Returns when the flow ends although frames are missing. Returns kNever while this side holds segments
+  /// back, because the frames after them may have arrived.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;

@@ -190,7 +190,7 @@ bool FrameSender::send_burst(Time now, link::Link& link, const FrameSelector::Se
   return taken == selection.count;
 }
 
-/// Returns the bytes of the frame, acknowledgement not included.
+/// Returns the size of the frame without the acknowledgement.
 std::size_t FrameSender::size_of(Sequence s) const {
   const SendWindow& window = queue_.window();
   const SentFrame& frame = window.at(s);

@@ -7,8 +7,8 @@
 // counts as not sent. It stays queued or lost, and the sender tries the link again after kRetryLink.
 //
 // Two kinds of frames may leave although the windows are full: a frame that a tail loss probe or a
-// retransmission timeout repeats, and a zero window probe (docs/protocol.md 4.4). A frame that has become too
-// long for the path leaves in parts, which together are one transmission. While the peer's session is
+// retransmission timeout retransmits, and a zero window probe (docs/protocol.md 4.4). A frame that has become
+// too long for the path leaves in parts, which together are one transmission. While the peer's session is
 // unknown, a frame leaves without its segments, because the peer would not accept them and the frame might be
 // too long. Such a frame is named a call.
 //
@@ -38,9 +38,9 @@
 namespace cluster::reliability {
 
 /// Selects which frames of one flow leave next, and on which path. The frame that a tail loss probe or a
-/// retransmission timeout repeats is selected first. It leaves even if the windows are full, and over another
-/// path if there is one. Lost frames follow, then new ones. The frame sender sends the selection. If the link
-/// does not take all frames, the frame sender puts the rest back.
+/// retransmission timeout retransmits is selected first. It leaves even if the windows are full, and over
+/// another path if there is one. Lost frames follow, then new ones. The frame sender sends the selection. If
+/// the link does not take all frames, the frame sender puts the rest back.
 class FrameSelector {
  public:
   FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)
@@ -97,7 +97,7 @@ class FrameSender {
     bool sent_any = false;
     bool link_full = false;
   };
-  /// Sends the frames that the windows allow to leave now. `clock`, unless null, tells the time at which each
+  /// Sends the frames that the windows allow to leave now. `clock`, unless null, gives the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
   /// Returns true if nothing unusual waits to be sent: no repetition, probe, part or retry on a full link.
@@ -105,8 +105,8 @@ class FrameSender {
     return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
            pacer_allows_at_ == kNever;
   }
-  /// Sends the only queued frame, which has a body. The acknowledgement in `numbers` is filled in. Returns
-  /// false if the link is full; the frame stays queued.
+  /// Sends the only queued frame, which must have a body. The caller has filled in the acknowledgement in
+  /// `numbers`. Returns false if the link is full; the frame then stays queued.
   bool send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers);
   /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
   /// acknowledgement. Until the next turn, deadline() returns kNever, because the deadline of the

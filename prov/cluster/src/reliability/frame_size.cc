@@ -7,7 +7,7 @@
 
 namespace cluster::reliability {
 
-/// Queues the companion behind the probe, so that both leave together.
+/// Queues the companion after the probe, so that both leave together.
 void FrameSize::send_pmtu_probe(SendQueue& queue) {
   if (search_complete() || pmtu_probe_) return;
   pmtu_probe_ = queue.push_padding(probe_size() - sizeof(wire::FrameHeader));

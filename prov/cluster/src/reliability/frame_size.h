@@ -5,12 +5,12 @@
 // long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
 //
 // The flow assumes a black hole if it has sent a frame several times without an acknowledgement, and no frame
-// as long has arrived for a while. It assumes that the path now silently drops frames of that size. (A full
-// queue also drops a frame repeatedly, but lets others as long pass.) From then on frames are at most
-// kInitialFrameSize long. After a second black hole they are at most least() long, which every path carries.
-// If the search for the longest frame was complete, it begins again. The cause may have been another one: an
-// outage, or a peer that computes and does not answer. Queued and outstanding frames keep their sequences, so
-// frames that have become too long leave in parts (PartEncoder).
+// of that length has arrived for a while. It assumes that the path now silently drops frames of that size. (A
+// full queue also drops a frame repeatedly, but lets others of that length pass.) From then on frames are at
+// most kInitialFrameSize long. After a second black hole they are at most least() long, which every path
+// carries. If the search for the longest frame was complete, it begins again, because the cause may have been
+// an outage, or a peer that computes and does not answer. Queued and outstanding frames keep their sequences,
+// so frames that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -65,12 +65,12 @@ class FrameSize {
     return sendings >= (size > initial_max_ ? 1 : 2) * kBlackHoleSendings &&
            now - doubted_since_ >= kBlackHoleLasts;
   }
-  /// Returns true if on_arrived() wants to know which frames are acknowledged.
+  /// Returns true if on_arrived() must be called for acknowledged frames.
   bool in_doubt() const { return doubted_ != 0; }
   void on_arrived(std::size_t size) {
     if (std::min(size, frame_max()) >= doubted_) doubted_ = 0;
   }
-  /// Called when a frame of `size` bytes has left again, in the transmission with number `t`.
+  /// Called when a frame of `size` bytes was retransmitted, in the transmission with number `t`.
   void on_sent_again(TransmissionNumber t, std::size_t size) {
     if (in_doubt() && std::min(size, frame_max()) >= doubted_) witness_ = t;
   }
@@ -146,7 +146,7 @@ class FrameSize {
   /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
-  /// The size of the longest frame that was due again, while no frame as long has arrived since. Otherwise 0.
+  /// The size of the longest frame that was due again, or 0 once a frame of that length has arrived.
   std::size_t doubted_ = 0;
   Time doubted_since_{};
   std::optional<TransmissionNumber> witness_;  ///< last transmission of a frame of at least `doubted_` bytes

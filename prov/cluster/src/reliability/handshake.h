@@ -1,13 +1,13 @@
 // The two sessions of a flow, and what both sides have agreed on (docs/protocol.md 2.1 to 2.3).
 //
 // Every frame carries our opening until the peer has shown that it received the opening. The peer shows this
-// by a frame that is addressed to our session and carries data or an acknowledgement. Both sides may begin at
-// the same time, and neither waits for the other.
+// with a frame that is addressed to our session and carries data or an acknowledgement. Both sides may begin
+// at the same time, and neither waits for the other.
 //
-// Any host can write a frame that names no session, with the peer's address as its source. So this side
-// accepts the peer's opening only from a frame that names our session and repeats our token. We have sent
-// session and token only to the peer's address. The session number alone would not be enough: a forger that
-// tries all 32-bit numbers would succeed after some hours.
+// Any host can spoof the peer's address in a frame that names no session. So this side accepts the peer's
+// opening only from a frame that names our session and repeats our token. We have sent session and token only
+// to the peer's address. The session number alone would not be enough: a forger that tries all 32-bit numbers
+// would succeed after some hours.
 //
 // Invariant: once this side has accepted the peer's opening, that opening never changes. There are two
 // exceptions. move_peer() replaces an address of the peer. forget_peer() is called if the peer's session has
@@ -137,7 +137,7 @@ class Handshake {
   /// Returns true if the peer has shown a rail with this number.
   bool has_rail(std::uint8_t rail) const { return rail < peer_addresses_.size(); }
   /// Called after the peer has answered from `to`, the new address of its rail with this number. Returns the
-  /// address that it takes the place of, or nothing if nothing changes.
+  /// address that `to` replaces, or nothing if nothing changes.
   std::optional<SocketAddress> move_peer(std::uint8_t rail, const SocketAddress& to) {
     if (!has_rail(rail) || has_address(to)) return std::nullopt;
     return std::exchange(peer_addresses_[rail], to);

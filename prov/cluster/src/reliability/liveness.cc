@@ -18,8 +18,7 @@ constexpr const Refutation& refutation_by(Evidence evidence, PeerState state = P
   return *row;
 }
 
-/// The row for this kind of evidence. The compiler finds it, because evidence that arrives with each frame
-/// must not cost a search.
+/// The row for this kind of evidence. The compiler looks it up, because evidence arrives with each frame.
 template <Evidence evidence>
 constexpr const Refutation& kBy = refutation_by(evidence);
 
@@ -183,8 +182,8 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     kernel_refuses_ = true;
     contest(now, kContestedKeepAliveInterval);
     const bool corroborated = probe_stood_ || refused();
-    // The silence of the process counts from its last answer even in an outage, because this answer of its
-    // kernel has just passed the network.
+    // The silence of the process since its last answer counts even in an outage, because this answer of its
+    // kernel has just crossed the network.
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met,
           reported_silence_);
   }
@@ -234,8 +233,8 @@ Time Liveness::deadline() const {
   if (news_of_end()) return counted_until_;
   if (!expecting_) return refresh_at();
   const bool outage = outage_ != nullptr && outage_->present();
-  // In an outage the silence does not grow. Without the minimum, a silence that is almost reached would
-  // always be due soon.
+  // In an outage the silence does not grow. A limit that is almost reached would be due soon again and again,
+  // so the deadline is at least before_keep_alive() away.
   const auto at_idle = [&](Duration idle) {
     if (idle_ >= idle) return counted_until_;
     return counted_until_ + (outage ? std::max(idle - idle_, before_keep_alive()) : idle - idle_);

@@ -34,7 +34,7 @@ enum class Suspicion : std::uint8_t {
   port_closed,  ///< an ICMP error "port unreachable" that quotes a frame of ours
   /// An ICMP error "host unreachable" or "network unreachable" that quotes a frame of ours.
   host_unreachable,
-  prohibited,      ///< a firewall refuses a frame of ours, by an ICMP error that quotes it or on this host
+  prohibited,      ///< a firewall refuses a frame of ours: on this host, or with an ICMP error that quotes it
   kernel_refuses,  ///< the peer's kernel refuses a connection, or resets one
 };
 
@@ -50,7 +50,7 @@ enum class PeerState : std::uint8_t {
 /// What becomes of a suspicion during an outage.
 enum class InOutage : std::uint8_t {
   waits,  ///< its clock stands still, and errors that caused it are forgotten
-  /// Its clock goes on, because an error from the peer's host shows that this host can be reached.
+  /// Its clock goes on, because an error from the peer's host shows that the peer's host can be reached.
   goes_on,
 };
 
@@ -73,8 +73,8 @@ inline constexpr Duration kRefusedTolerated = 300ms;
 inline constexpr Duration kUnreachableTolerated = 3s;
 inline constexpr Duration kEndedTolerated = 500ms;
 
-/// The first row with the suspicion and the state of the peer decides. If there is no such row, the session
-/// goes on.
+/// The first row that matches the suspicion and the state of the peer decides. If there is no such row, the
+/// session goes on.
 inline constexpr Verdict kVerdicts[] = {
     {Suspicion::silent, PeerState::any, InOutage::waits, Status::unreachable, kPeerTimeout},
     {Suspicion::stuck, PeerState::any, InOutage::waits, Status::stuck, kStuckTimeout},
@@ -83,10 +83,11 @@ inline constexpr Verdict kVerdicts[] = {
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, InOutage::goes_on, Status::ended, kRefusedTolerated},
     // An unreachable host is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes it, too. So there
-    // is no row for a met peer, whose silence decides. The address of an unmet peer may be wrong.
+    // is no row for a met peer: its silence decides. The address of an unmet peer may be wrong.
     {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
      kUnreachableTolerated},
-    // A firewall that begins to refuse the frames of a met peer may be changed again, so its silence decides.
+    // A firewall that begins to refuse the frames of a met peer may be changed again, so the peer's silence
+    // decides.
     {Suspicion::prohibited, PeerState::unmet, InOutage::goes_on, Status::prohibited, kStartingTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // such questions.
@@ -208,8 +209,8 @@ class Liveness {
   /// Returns how long the peer and its kernel have been silent, as far as this silence counts.
   Duration idle_by(Time now) const;
   Time keep_alive_sent() const { return keep_alive_sent_; }
-  /// Returns for how long the peer has owed something, and neither its engine nor its responder has answered.
-  /// Outages are included.
+  /// Returns for how long the peer has owed something while neither its engine nor its responder has
+  /// answered. Outages are included.
   Duration silent_for() const { return reported_silence_; }
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }
@@ -220,8 +221,8 @@ class Liveness {
 
   static constexpr Duration kRetryAfter = 20ms;
   static constexpr Duration kWorthALine = 10s;
-  /// If two errors are further apart than this, they have different causes. Kernels send one error per
-  /// second.
+  /// If two errors are further apart than this, they count as errors with different causes. Kernels send one
+  /// error per second.
   static constexpr Duration kErrorGapMax = 2500ms;
 
  private:
@@ -249,7 +250,7 @@ class Liveness {
   Duration limit(const Verdict& verdict) const;
   Suspicion suspicion_of_errors() const;
   PeerState state_at_error() const { return known_at_error_ ? PeerState::met : PeerState::unmet; }
-  /// Returns true if at least two errors of the same trouble have arrived.
+  /// Returns true if at least two errors with the same cause have arrived.
   bool errors_repeat() const { return error_ != Status::ok && last_error_ > first_error_; }
   bool refused() const { return error_ == Status::refused; }
   bool contested() const { return contested_since_ != kNever; }

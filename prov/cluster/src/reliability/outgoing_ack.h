@@ -19,10 +19,10 @@ namespace cluster::reliability {
 /// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for an acknowledgement. Such an acknowledgement waits for a reply of
-/// the application, at most kReplyWait, if the last one left with a reply or could have done so. (TCP stacks
-/// call this "pingpong mode".) Otherwise it leaves at once, because the application may compute for a long
-/// time before it replies.
+/// A frame may say that the peer waits for an acknowledgement. If the last such acknowledgement left with a
+/// reply of the application, or could have done so, this one waits for a reply, at most kReplyWait. (TCP
+/// stacks call this "pingpong mode".) Otherwise the acknowledgement leaves at once, because the application
+/// may compute for a long time before it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -94,8 +94,8 @@ class AckScheduler {
 
 /// Decides whether answers (`done`) wait, so that they can leave in one frame with data of the application.
 /// If the application computes after it has seen a write, the wait only delays the answers. So answers wait
-/// only if data has followed them within kFollowsWithin, and this kInTimeMin times in a row. After a useless
-/// wait, kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
+/// only if data has followed earlier answers within kFollowsWithin, kInTimeMin times in a row. After a
+/// useless wait, kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
 class AnswerDelay {
  public:
   /// Called if only answers are left to send. Returns true if they should wait until the owed acknowledgement
@@ -147,7 +147,7 @@ enum class AckIncluded : std::uint8_t { none, header, block };
 /// frame carries as much of it as the frame has space for.
 ///
 ///   header   `ack` (every frame before it has arrived), the largest transmission number, and its age
-///   block    the ranges behind the first gap (SACK, RFC 2018), and the number of the peer's spurious
+///   block    the ranges after the first gap (SACK, RFC 2018), and the number of the peer's spurious
 ///            retransmissions (D-SACK, RFC 2883)
 ///
 /// Invariant: if there are ranges, a frame without space for them acknowledges nothing. With only `ack` and
@@ -176,7 +176,7 @@ class OutgoingAck {
  private:
   bool any_;            ///< true if any frame has arrived
   bool gap_;            ///< true if there are ranges; a frame without them acknowledges nothing
-  bool spurious_news_;  ///< true if the peer does not know the present number of spurious retransmissions
+  bool spurious_news_;  ///< true if the peer does not know the current number of spurious retransmissions
   Sequence ack_;
   TransmissionNumber largest_acked_;  ///< the largest transmission number that has arrived
   Time largest_acked_at_{};           ///< when the largest transmission number arrived

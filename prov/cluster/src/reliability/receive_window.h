@@ -3,7 +3,7 @@
 //
 // An unordered frame is delivered as soon as it arrives. An ordered frame is delivered once every frame
 // before it has arrived. If an ordered frame is the expected one, it is delivered at once and without a copy.
-// Other ordered frames are copied and wait here (at most `size` of them).
+// Other ordered frames are copied and wait in the window (at most `size` of them).
 //
 // If the protocol has no space for a segment of an ordered frame, it calls hold(), which puts the rest of the
 // frame back. From then on the frame counts as not arrived, so this side does not acknowledge it. Later
@@ -81,13 +81,13 @@ class ReceiveWindow {
 
   std::size_t size() const { return size_; }
   Sequence expected() const { return expected_; }
-  /// Returns true if a frame behind the expected one has arrived.
+  /// Returns true if a frame after the expected one has arrived.
   bool has_gap() const { return highest_end_ != expected_; }
   /// Returns true if next() would return nothing.
   bool all_handed_on() const { return current_.empty() && cursor_ == expected_; }
   std::size_t footprint() const;
   std::uint32_t spurious() const { return spurious_; }
-  /// Writes the ranges of arrived frames behind the expected one, lowest first, as many as a block holds.
+  /// Writes the ranges of arrived frames after the expected one, lowest first, as many as a block holds.
   void fill_ranges(wire::Ack& ack) const;
 
  private:

@@ -87,7 +87,7 @@ class RetransmissionTimer {
     unanswered_ = 0;
     expedited_at_ = kNever;
   }
-  /// Called when the peer has probably dropped frames. Makes the timer fire at `when` at the latest.
+  /// Called when the peer has probably dropped frames. Makes the timer fire no later than `when`.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
   /// Returns how long an answer may take because turns are late, as estimated when the timer was last
   /// restarted.

@@ -9,7 +9,7 @@
 namespace cluster::reliability {
 namespace {
 
-/// Returns the bytes from the front of the payload that lie in one piece of memory.
+/// Returns the contiguous bytes at the front of the payload.
 ConstBytes front_piece(const Gather& payload) {
   std::size_t skip = payload.offset;
   for (const ConstBytes& slice : payload.slices) {

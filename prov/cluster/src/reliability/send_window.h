@@ -72,7 +72,7 @@ struct AckedStretch {
   std::uint8_t path = 0;
   bool ordered = false;
   std::size_t part = 0;      ///< FrameRun::part
-  Sequence run_end{};        ///< the sequence behind the last frame of the run
+  Sequence run_end{};        ///< the sequence after the last frame of the run
   carrier::Token token = 0;  ///< the token of the run if the whole run is now acknowledged, else 0
 };
 
@@ -90,8 +90,8 @@ class SendWindow {
   SentFrame& at(Sequence s) { return frames_[s.value & mask_]; }
   const SentFrame& at(Sequence s) const { return frames_[s.value & mask_]; }
 
-  /// Queues a frame behind all others. There must be space. If there is no memory, throws and leaves the body
-  /// with the caller.
+  /// Queues a frame after all others. The window must have space. If there is no memory, throws and leaves
+  /// the body with the caller.
   void push(std::unique_ptr<FrameBody>&& body) {
     assert(has_space(1));
     reserve_frame();
@@ -106,7 +106,7 @@ class SendWindow {
   void reserve_frame() {
     if (static_cast<std::size_t>(end_ - first_) == frames_.size()) widen();
   }
-  /// Queues the frames of a run that begins at end(). There must be space.
+  /// Queues the frames of a run that begins at end(). The window must have space.
   void push_run(const FrameRun& run);
   /// Returns the run of the frame, or null if the frame has a body.
   const FrameRun* run_of(const SentFrame& frame) const {
@@ -123,7 +123,7 @@ class SendWindow {
   std::size_t outstanding() const { return outstanding_count_; }
   /// Returns the first outstanding frame, or next() if there is none.
   Sequence oldest() const { return outstanding_.next_member(first(), next_); }
-  /// Returns true if the peer has acknowledged a frame behind one that it has not acknowledged.
+  /// Returns true if the peer has acknowledged a frame but not all frames before it.
   bool has_gap() const { return outstanding_count_ < static_cast<std::size_t>(next_ - first()); }
   std::size_t footprint() const;
   bool has_lost() const { return !lost_.empty(); }

@@ -34,7 +34,7 @@ class SequenceSet {
   }
   /// Returns the first member in [from, end), or `end`. The span must not be longer than the capacity.
   Sequence next_member(Sequence from, Sequence end) const { return find(from, end, 0); }
-  /// Returns the first sequence in [from, end) that is no member, or `end`.
+  /// Returns the first sequence in [from, end) that is not a member, or `end`.
   Sequence next_gap(Sequence from, Sequence end) const { return find(from, end, ~std::uint64_t{0}); }
 
  private:

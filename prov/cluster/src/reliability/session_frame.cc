@@ -61,7 +61,7 @@ std::uint8_t write_front(const Handshake& handshake, const OutgoingAck& ack, Ack
   return flags;
 }
 
-/// Writes the header fields that the frame sender decides.
+/// Writes the header fields that the frame sender sets.
 void write_identity(const FrameIdentity& identity, std::uint8_t further_flags, wire::FrameHeader& header) {
   header.kind = static_cast<std::uint8_t>(identity.kind);
   header.flags = identity.flags | further_flags;

@@ -1,7 +1,7 @@
-// Encodes a frame of a session when it is sent. In front of the stored segments it writes the header and the
-// acknowledgement. It also writes the opening until the peer has shown that it has the opening. So a
-// retransmission carries current values. A frame has a body of its own or belongs to a run. A frame that has
-// become too long for the path is cut into parts.
+// Encodes a frame of a session when it is sent: writes the header and the acknowledgement before the stored
+// segments, and also the opening until the peer has shown that it has the opening. So a retransmission
+// carries current values. A frame has a body of its own or belongs to a run. A frame that has become too long
+// for the path is cut into parts.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 
 namespace cluster::reliability {
 
-/// The header fields that the frame sender decides. The others follow from the session.
+/// The header fields that the frame sender sets. The others follow from the session.
 struct FrameIdentity {
   wire::FrameKind kind = wire::FrameKind::flow;
   std::uint8_t flags = 0;
@@ -57,7 +57,7 @@ class RunEncoder {
   const wire::Integrity integrity_;
   AckIncluded included_ = AckIncluded::none;
   std::uint8_t flags_ = 0;
-  std::size_t segment_begin_ = 0;  ///< offset of the segment, behind header, opening and acknowledgement
+  std::size_t segment_begin_ = 0;  ///< offset of the segment, after header, opening and acknowledgement
   std::size_t size_ = 0;           ///< bytes of the front, header of the segment included
   Front pattern_;                  ///< a front with the bytes that all frames have in common
 };

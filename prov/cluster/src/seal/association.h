@@ -1,11 +1,11 @@
 // A security association (RFC 4301) with one incarnation of a peer. It contains the keys of both directions,
 // the counter of sealed frames, and the window of the counters of opened frames.
 //
-// Each endpoint draws a salt when it is opened, and sends the salt in its association requests. The keys of a
-// direction are derived from the job key, the salts and names of sender and receiver (in this order), the
-// mode and the cipher. So a key belongs to one direction between two incarnations. Therefore a frame does not
-// open if it was sealed for another receiver or an earlier incarnation, or if it is sent back to its sender.
-// Every frame that a receiver opens was sealed after the receiver had drawn its salt.
+// Each endpoint generates a random salt when it is opened, and sends the salt in its association requests.
+// The keys of a direction are derived from the job key, the salts and names of sender and receiver (in this
+// order), the mode and the cipher. So a key belongs to one direction between two incarnations. Therefore a
+// frame does not open if it was sealed for another receiver or an earlier incarnation, or if it is sent back
+// to its sender. Every frame that a receiver opens was sealed after the receiver had generated its salt.
 //
 // Invariants: each counter seals only one frame, even if that frame is lost. After kFramesPerKey counters the
 // next key of the direction replaces the current one (limits of AES-GCM, RFC 9001 6.6). So a frame's counter
@@ -45,7 +45,7 @@ inline constexpr std::size_t kNameSize = 19;
 
 /// The keys of one direction of an association. Each key is derived from the job key, the context and the
 /// number of the key. The newest key, the previous one and the next one may be in use. So three keys are
-/// kept, and each is made when it is first needed.
+/// kept, and each is derived when it is first needed.
 class DirectionKeys {
  public:
   using Use = crypto::Cryptography::Direction;
@@ -58,7 +58,7 @@ class DirectionKeys {
       : context_(context), cipher_(cipher), use_(use) {}
 
   ConstBytes context() const { return context_; }
-  /// Returns the key of this number. Makes the key if it is not one of the three that are kept.
+  /// Returns the key of this number. Derives the key if it is not one of the three that are kept.
   crypto::Aead& get(const JobKey& job, std::uint64_t number);
 
  private:
@@ -188,7 +188,7 @@ class Association {
   bool number_allowed(std::uint64_t number);
 
   static constexpr std::uint64_t kNumbersAheadMax = 64;
-  /// Of the frames whose key is far ahead, this side tries to open one in this many.
+  /// This side tries to open only one in this many of the frames whose key is far ahead.
   static constexpr std::uint32_t kFarAheadTried = 256;
 
   std::shared_ptr<const JobKey> key_;

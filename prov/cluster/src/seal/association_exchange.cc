@@ -120,9 +120,9 @@ void AssociationExchange::send(ConstBytes bytes, const link::Path& to) {
 }
 
 /// The first request uses only the first key. Until the peer answers, each later request is sent once for
-/// each key, because the peer may have only one of them. The keys must not alternate from request to request:
-/// the paths to a peer also alternate. So the requests with the only key that the peer has might always leave
-/// over a path that does not work.
+/// each key, because the peer may have only one of them. The keys must not alternate from request to request,
+/// because the paths to a peer alternate, too. Otherwise the requests with the peer's only key might always
+/// leave over a path that does not work.
 bool AssociationExchange::request(Time now, Route& route, const link::Path& path) {
   if (now < route.next_request) return false;
   if (route.requests == 0 || now >= route.next_request + kAttemptGap) route.asked_since = now;
@@ -292,7 +292,7 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
   notify(now, header, from);
 }
 
-/// Sends a notice, unless one was sent lately. A forger gains nothing by causing notices, because they are
+/// Sends a notice, unless one was sent recently. A forger gains nothing by causing notices, because they are
 /// rare and no longer than the refused frame.
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
   if (now < next_unknown_ || (flood_ && table_.find_route(to.to) == nullptr)) return;
@@ -325,8 +325,8 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
   if (now < next) return;
   next = now + kWarningInterval;
   const char* const what[] = {
-      "its frames are dropped: it has another key than this process (set the same FI_CLUSTER_KEY_FILE or "
-      "FI_CLUSTER_KEY on all nodes of the job)",
+      "its frames are dropped: its key differs from the key of this process (set the same "
+      "FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY on all nodes of the job)",
       "its frames are dropped: FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the "
       "same on all nodes of the job)",
       "its frames are dropped: this process has a key and their sender has none (set "

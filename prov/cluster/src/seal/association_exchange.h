@@ -1,4 +1,4 @@
-// How two endpoints make an association. One endpoint sends a request, authenticated with a key of the job.
+// How two endpoints set up an association. One endpoint sends a request, authenticated with a key of the job.
 // The other sends a response, authenticated with a key of the association.
 //
 //   A  -- request  {A's salt, A's addresses, number} -->  B     HMAC under the job key's request key
@@ -14,8 +14,8 @@
 //
 //   frame header | AssociationBlock | RailBlocks of its sender, the name first | SealTrailer
 //
-// The trailer's counter is the number of the request. The trailer's tag is the HMAC over everything in front
-// of it. A notice (association_unknown) is only a header. It contains the id of the refused frame, and the
+// The trailer's counter is the number of the request. The trailer's tag is the HMAC over everything before
+// it. A notice (association_unknown) is only a header. It contains the id of the refused frame, and the
 // receiver trusts nothing in it.
 //
 // There is no timer. Flows retransmit the frames that wait for an association. At each retransmission the
@@ -71,7 +71,7 @@ inline void set_tag(std::vector<std::byte>& frame, const Tag& tag) {
   std::memcpy(frame.data() + tagged_part(frame).size(), tag.data(), tag.size());
 }
 
-/// Makes a notice. It tells the sender of the refused frame that the frame does not open here, and that the
+/// Creates a notice. It tells the sender of the refused frame that the frame does not open here, and that the
 /// sender should request an association.
 wire::FrameHeader make_notice(const wire::FrameHeader& refused);
 

@@ -11,7 +11,7 @@
 // associations with the same address never have the same id. A process can choose its salt so that it has the
 // id of another process, but it cannot displace a confirmed association.
 //
-// Frames that wait for an association are copies. Only few of them are kept, and only for a short time,
+// Frames that wait for an association are copies. Only a few of them are kept, and only for a short time,
 // because flows retransmit their frames.
 #pragma once
 

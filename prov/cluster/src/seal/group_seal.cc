@@ -14,7 +14,7 @@ namespace {
 /// sender.
 Party receivers_of(const SocketAddress& group) { return {{}, {group}, true}; }
 
-/// Describes this endpoint as the sender, with a newly drawn salt.
+/// Describes this endpoint as the sender, with a new random salt.
 Party as_sender(const Party& ours, Random& random) {
   return {draw_salt(random), {ours.addresses.front()}, ours.prefers_aes};
 }
@@ -106,8 +106,8 @@ class SealedReceiver final : public link::MulticastReceiver {
   int descriptor() const override { return inner_->descriptor(); }
 
  private:
-  /// Opens the frames of one arrival. Moves each opened frame to the front of the arrival, behind the
-  /// previous one. Returns all opened frames.
+  /// Opens the frames of one arrival. Moves each opened frame towards the front of the arrival, directly
+  /// after the previous one. Returns all opened frames.
   Bytes open_all(const link::InFrame& arrival) {
     std::size_t kept = 0;
     for (link::ArrivalWalk walk(arrival); !walk.done();) {

@@ -4,16 +4,16 @@
 //   frame header | GroupSealBlock | what the frame carries ... | SealTrailer
 //
 // The keys for a sender's frames to a group are derived like the keys of a direction (association.h), with
-// the group as the receiver. The input is the job key, the mode, the cipher, a salt that the sender draws for
-// this group, the sender's name, and the group's address. Each frame carries the salt, so a receiver that
+// the group as the receiver. The input is the job key, the mode, the cipher, a salt that the sender generates
+// for this group, the sender's name, and the group's address. Each frame carries the salt, so a receiver that
 // joins late can open every frame that it receives. As in other frames, the checksum field says which key of
 // the job seals the frame.
 //
-// The key does not identify a member: each process with the job key can seal frames in the name of every
-// member. A receiver also cannot tell whether a frame is fresh: a frame that was recorded before the receiver
-// joined the group opens once. So the receiving group (group/group.h) checks the stream and the membership
-// that the frame names. It accepts the frame only if the sender has named the same stream and membership over
-// its flow to the receiver.
+// The key does not identify a member: each process with the job key can impersonate every member. A receiver
+// also cannot tell whether a frame is fresh: a frame that was recorded before the receiver joined the group
+// opens once. So the receiving group (group/group.h) checks the stream and the membership that the frame
+// names. It accepts the frame only if the sender has named the same stream and membership over its flow to
+// the receiver.
 //
 // Invariants: each counter seals only one frame. A frame opens at most once at each receiver. Frames that do
 // not open use no memory, and the work for them is bounded.
@@ -54,13 +54,13 @@ class GroupSender {
 };
 
 /// Opens the frames of one group for an endpoint. All groups of the endpoint share `trials`, which limits how
-/// many keys are made for unknown senders, because their frames may be forged.
+/// many keys are derived for unknown senders, because their frames may be forged.
 class GroupOpener {
  public:
   /// If this many senders are known, a new sender displaces the sender that has been silent for the longest
   /// time. That time must be at least kSilent. Recorded frames of earlier processes also open, so these
-  /// processes count as new senders. They must not displace a living member. Otherwise recorded frames of
-  /// that member would open again. A living member is never silent for kSilent.
+  /// processes count as new senders. They must not displace an active member. Otherwise recorded frames of
+  /// that member would open again. An active member is never silent for kSilent.
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 

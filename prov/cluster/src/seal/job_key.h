@@ -1,6 +1,6 @@
 // The key that all processes of a job share, and the keys that are derived from it. Every process with the
 // key is a member of the job. The key does not protect members from each other, because each of them can
-// pretend to be another.
+// impersonate every other.
 //
 //   key material --HKDF-Extract--> job key --HKDF-Expand--> id             8 bytes, not secret: names the key
 //                                                           request key    association requests
@@ -26,7 +26,7 @@ namespace cluster::seal {
 /// How the frames are protected. Both sides must use the same mode.
 enum class Mode : std::uint8_t {
   auth = 1,     ///< frames are authenticated, and anybody can read their content
-  encrypt = 2,  ///< in addition, everything behind the frame header is encrypted
+  encrypt = 2,  ///< in addition, everything after the frame header is encrypted
 };
 
 using KeyId = std::array<std::uint8_t, 8>;

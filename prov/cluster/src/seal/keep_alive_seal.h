@@ -3,8 +3,8 @@
 //
 // The tag is an HMAC over the mode, the header, the counter, and the address to which the keep-alive is sent.
 // So only the process with that address can answer, and only after it has received the keep-alive. The answer
-// repeats the counter of the keep-alive. Each keep-alive has a new counter, so a recorded answer is
-// worthless. The tag does not cover the padding, which nobody reads.
+// repeats the counter of the keep-alive. Each keep-alive has a new counter, so a recorded answer is useless.
+// The tag does not cover the padding, which nobody reads.
 #pragma once
 
 #include <array>
@@ -18,7 +18,7 @@
 namespace cluster::seal {
 
 /// Seals a keep-alive or its answer. `asked`: address to which the keep-alive is sent. Sets the tag in
-/// `trailer`. The caller has already set the counter in it.
+/// `trailer`. The caller must have set the counter in `trailer`.
 void seal_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
                      const SocketAddress& asked, wire::SealTrailer& trailer);
 bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& header,
@@ -26,8 +26,8 @@ bool verify_keep_alive(const JobKey& key, Mode mode, const wire::FrameHeader& he
 
 using KeepAliveAnswer = std::array<std::byte, sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer)>;
 
-/// Makes the answer to `frame`, which has arrived at our address `asked`. Returns false if the frame is not a
-/// keep-alive of the job.
+/// Creates the answer to `frame`, which has arrived at our address `asked`. Returns false if the frame is not
+/// a keep-alive of the job.
 bool answer_keep_alive(const Credentials& credentials, ConstBytes frame, const SocketAddress& asked,
                        KeepAliveAnswer& answer);
 

@@ -5,9 +5,9 @@
 //   connector <-- ProofAnswer {nonce, tag} --     listener    the listener has the key
 //   connector -- its first message, and a tag --> listener    the connector has it, and wrote the message
 //
-// A tag is an HMAC, made with the memory key of the job. It covers the role of its sender, the name of the
-// socket, both nonces and the message. So recorded messages are useless, and nobody can answer a process with
-// that process's own tag. Nobody can redirect a connector to another endpoint either.
+// A tag is an HMAC, computed with the memory key of the job. It covers the role of its sender, the name of
+// the socket, both nonces and the message. So recorded messages are useless, and nobody can answer a process
+// with that process's own tag. Nobody can redirect a connector to another endpoint either.
 //
 // The name in the tag is the name that the listener holds. It may be an alternative to the name that the
 // connector has looked for. Two sockets in a network namespace never have the same name. So a process that
@@ -43,7 +43,7 @@ struct ProofAnswer {
   Tag tag{};
 };
 
-/// Returns the name of a listener for the case with a key. `plain`: its name without a key.
+/// Returns the name of a listener that has a key. `plain`: the name that it would have without a key.
 std::string hidden_socket_name(const JobKey& key, std::string_view plain);
 
 /// The proofs of one side of one connection.
@@ -60,7 +60,7 @@ class LocalProof {
   Tag sign(ConstBytes message) const { return authenticate(Role::connector, message); }
 
   // --- the listener ---
-  /// Makes the answer. Returns false if `request` is malformed.
+  /// Creates the answer. Returns false if `request` is malformed.
   bool answer(const ProofRequest& request, ProofAnswer& answer);
   /// Returns true if the tag proves that the connector has the key and has written this message.
   bool verify(ConstBytes message, const Tag& tag) const;

@@ -22,7 +22,7 @@ bool is_keep_alive(const link::OutFrame& frame) {
   return frame.pieces[0][offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(FrameKind::keep_alive);
 }
 
-/// Copies the frame to `to`, with `block` behind the header. Sets the length in the header to the length of
+/// Copies the frame to `to`, with `block` after the header. Sets the length in the header to the length of
 /// the sealed frame.
 void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
   constexpr std::size_t header_size = sizeof(wire::FrameHeader);
@@ -36,7 +36,7 @@ void copy_frame(const link::OutFrame& frame, ConstBytes block, Bytes to) {
     end = std::copy(frame.pieces[i].begin(), frame.pieces[i].end(), end);
 }
 
-/// The seal of a frame takes about as long as a fetch of a frame from memory, so the frame after the next is
+/// Sealing a frame takes about as long as fetching a frame from memory, so the frame after the next is
 /// prefetched.
 constexpr std::size_t kFramesAhead = 2;
 
@@ -117,10 +117,10 @@ std::size_t SealedLink::send_sealed(std::span<const link::OutFrame> frames, Asso
   return frames.size();
 }
 
-/// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` behind the
-/// header of each; `block` is not encrypted in any mode. Copies each frame behind the previous one and seals
-/// it there. The copy saves time: the cryptographic library seals a frame in one piece faster, and a link
-/// sends it faster.
+/// Seals as many of `frames` as there is space for, beginning with the first. Inserts `block` after the
+/// header of each; `block` is not encrypted in any mode. Copies each frame to the end of the previous one and
+/// seals it there. The copy saves time: the cryptographic library seals a frame in one piece faster, and a
+/// link sends it faster.
 std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame> frames,
                                                  Association& association, ConstBytes block) {
   frames = frames.first(std::min(frames.size(), sealed_.size()));
@@ -218,7 +218,7 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
 }
 
 /// Handles the next frames of the arrival up to the first refused one, which is dropped. Sets `out` to the
-/// genuine frames in front of it. Returns 1 if there are any, else 0.
+/// genuine frames before it. Returns 1 if there are any, else 0.
 std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
   Bytes genuine;
   Association* last = nullptr;

@@ -10,9 +10,9 @@
 // Frames to a multicast group are sealed for the group. Frames from a group arrive in another way
 // (group_seal.h).
 //
-// If there is no association for an address, frames to the address wait until the exchange has made one. The
-// link keeps copies of them, at most kWaitingMax. Keep-alives need no association. The frames of one call are
-// sealed together. Frames of equal size still have equal sizes when they are sealed.
+// If there is no association for an address, frames to the address wait until the exchange has set one up.
+// The link keeps copies of them, at most kWaitingMax. Keep-alives need no association. The frames of one call
+// are sealed together. Frames of equal size still have equal sizes when they are sealed.
 //
 // Invariants: the link returns a frame only if the frame has the flag and has opened with a new counter. In
 // addition, the source of the frame must be one of the addresses of the peer that sealed it.

@@ -1,6 +1,6 @@
-// The transport by which an endpoint reaches itself. It is a queue in memory, because a flow or a ring cannot
-// have the same endpoint at both ends. It reaches a peer if the peer's address is the name of this endpoint
-// or the address of one of its rails (multipath/address_pairing.h).
+// The transport through which an endpoint reaches itself. It is a queue in memory, because a flow or a ring
+// cannot have the same endpoint at both ends. It reaches a peer if the peer's address is the name of this
+// endpoint or the address of one of its rails (multipath/address_pairing.h).
 #pragma once
 
 #include <memory>
@@ -55,7 +55,7 @@ class SelfCarrier final : public carrier::Carrier {
 
 class SelfTransport final : public transport::Transport {
  public:
-  /// `rails`: the rails of this endpoint. The endpoint also reaches itself by the addresses of its rails.
+  /// `rails`: the rails of this endpoint. The endpoint also reaches itself at the addresses of its rails.
   SelfTransport(const transport::TransportContext& context, const std::vector<multipath::Rail>& rails)
       : context_(context), rails_(rails), arrivals_(context.messenger, context.peers, context.admission) {}
 

@@ -147,7 +147,7 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   // enough.
   if (!reason.empty() && !logged_accept_failed_)
     environment_.log.warn(
-        "cannot accept the shared memory connection of a peer on this node, so the peer waits: %s",
+        "cannot accept the shared memory connection from a peer on this node, so the peer waits: %s",
         reason.c_str());
   logged_accept_failed_ = !reason.empty();
 }
@@ -179,7 +179,7 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   ++environment_.counters.shm_refused;
   if (std::exchange(logged_refused_, true)) return;
   environment_.log.warn(
-      "shared memory is refused to %s: this process has no free file descriptor (raise ulimit -n); the "
+      "refused shared memory for %s: this process has no free file descriptor (raise ulimit -n); the "
       "peer's sends fail",
       process_of(socket).c_str());
 }
@@ -269,7 +269,7 @@ void RingListener::refuse(const std::string& peer, const std::string& reason) {
   if (now < next_refusal_) return;
   next_refusal_ = now + kRefusalInterval;
   environment_.log.warn(
-      "shared memory is refused to %s: %s (further refusals within a minute are only counted)", peer.c_str(),
+      "refused shared memory for %s: %s (further refusals within a minute are only counted)", peer.c_str(),
       reason.c_str());
 }
 

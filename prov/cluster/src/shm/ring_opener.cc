@@ -98,7 +98,7 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
     ++parts_.context.environment.counters.shm_refused;
     if (!std::exchange(logged_refusal_, true)) {
       parts_.context.environment.log.warn(
-          "shared memory is refused to %s: %s (further refusals are only counted)",
+          "refused shared memory for %s: %s (further refusals are only counted)",
           inbox->peer().text().c_str(), reason);
     }
     return true;

@@ -22,7 +22,7 @@ class RingOpener {
   transport::OpenResult open(Peer& peer, std::string& reason);
   /// Like open(), but a single attempt without the limit kQueueFullMax.
   transport::OpenResult try_open(Peer& peer, std::string& reason);
-  /// Adopts the rings to this endpoint that peers of this node have opened since the last call.
+  /// Adopts the rings that peers on this node have opened to this endpoint since the last call.
   void accept();
   /// Checks whether peers of this node have answered the greetings of this endpoint's rings. A process that
   /// cannot prove that it has the key is not the peer, so messages to the peer use the network.

@@ -6,8 +6,8 @@
 //
 // A large table needs some 30 bytes per address. All entries lie in one block of memory. A hash table finds
 // the entry of an address. It has at least one bucket for every two entries, and the entries of a bucket form
-// a list that is linked by index. The table counts the insertions of an address only if it was inserted more
-// than once.
+// a list that is linked by index. The table counts the insertions of an address only if the address was
+// inserted more than once.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ class AddressTable {
   Handle handles_end() const;
   /// Returns the handle of an address, or nothing if the address is not in the table.
   std::optional<Handle> find(const SocketAddress& address) const;
-  /// What messages from an address have: the handle of the sender, and the source that completions report.
+  /// The sender of messages: its handle, and the source that completions report.
   struct Sender {
     Handle handle;
     std::uint64_t source;

@@ -1,6 +1,6 @@
 // Delivers arriving segments to the messenger, one after another. Every transport uses this class. If the
 // unexpected store has no space for a message, the first segment of the message stays in its ring or flow.
-// All segments behind it stay there as well, and the sender waits.
+// The following segments stay there as well, and the sender waits.
 #pragma once
 
 #include <cstddef>

@@ -41,7 +41,7 @@ struct EngineSettings : protocol::MessengerSettings {
   std::uint16_t team_port = 9228;
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
   bool fast_lane = true;
-  bool frame_lane = true;  ///< the same between nodes, by the frame lane
+  bool frame_lane = true;  ///< the same for the frame lane between nodes
   /// Returns how long this endpoint keeps a session that it has only named to a caller, and an unknown source
   /// whose session is over.
   Duration forget_after() const { return std::min<Duration>(peer_timeout, 5s); }

@@ -1,6 +1,7 @@
 // A peer: an endpoint with which this endpoint has exchanged data or wants to. The protocol keeps its state
-// of the peer in `channel`. `reach` says whether the peer is reached, and by which transport. Each transport
-// keeps its own state of the peer in its element of `parts`. No other component reads that element.
+// about the peer in `channel`. `reach` says whether the peer is reached, and through which transport. Each
+// transport keeps its own state about the peer in its element of `parts`. No other component reads that
+// element.
 #pragma once
 
 #include <array>
@@ -39,7 +40,7 @@ struct Lost {
 };
 using Reach = std::variant<NotMet, OpeningSoon, Reached, Lost>;
 
-/// The base of the state that one transport keeps of one peer.
+/// The base of the state that one transport keeps about one peer.
 struct TransportPeer {
   virtual ~TransportPeer() = default;
 };
@@ -52,16 +53,16 @@ struct Peer {
   carrier::Lane* lane = nullptr;
   /// PeerTable::mark_failed() was called: the peer is closed before the turn ends.
   bool failed = false;
-  bool has_aliases = false;  ///< PeerTable finds the peer by other addresses as well
+  bool has_aliases = false;  ///< PeerTable finds the peer under other addresses as well
   Reach reach;               ///< only PeerReach changes this
   std::string reach_reason;  ///< why a transport reaches the peer, or why none does
   struct Handle {
     std::uint64_t value = protocol::kAddrNotAvail;
     std::uint64_t source = protocol::kAddrNotAvail;  ///< what completions report as source of its messages
-    /// The generation of the address table when these were looked up.
+    /// The generation of the address table when `value` and `source` were looked up.
     std::uint64_t generation = ~std::uint64_t{0};
   } handle;
-  /// When this endpoint found that a receive waits for this peer alone, and that the peer has no carrier.
+  /// When this endpoint found that a receive waits only for this peer, and that the peer has no carrier.
   /// Time{} if no such receive was found.
   Time awaited_since{};
   Time closed_at{};  ///< when the peer was last closed

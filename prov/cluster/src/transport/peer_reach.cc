@@ -25,8 +25,8 @@ OpenResult PeerReach::open(Peer& peer) {
   return back ? OpenResult::reached : OpenResult::unreached;
 }
 
-/// Opens a carrier by the nearest transport that reaches the peer, beginning with transport number `from`.
-/// `reason`: why no nearer transport reaches the peer.
+/// Opens a carrier through the nearest transport that reaches the peer, beginning with transport number
+/// `from`. `reason`: why no nearer transport reaches the peer.
 OpenResult PeerReach::open_first(Peer& peer, std::size_t from, std::string reason) {
   for (Transport* const each : std::span(transports_).subspan(from)) {
     switch (each->open(peer, reason)) {

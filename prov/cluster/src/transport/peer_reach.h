@@ -1,4 +1,5 @@
-// Decides by which transport each peer is reached. The states of a peer (Peer::reach) and their transitions:
+// Decides through which transport each peer is reached. The states of a peer (Peer::reach) and their
+// transitions:
 //
 //   not met   -- an operation, or the peer calls --> opening, reached by a transport, or still not met
 //   reached   -- the transport gives it up, or the peer closes --> lost (with the cause), or not met
@@ -6,13 +7,13 @@
 //
 // A peer calls when it opens a session or a ring to this endpoint.
 //
-// The first operation with a peer opens a carrier by the nearest transport that reaches the peer. The peer
-// keeps this transport until the peer is closed. When a peer is closed, the operations with it end with an
-// error that names the peer. After that the peer's channel serves the peer's next incarnation.
+// The first operation with a peer opens a carrier through the nearest transport that reaches the peer. The
+// peer keeps this transport until the peer is closed. When a peer is closed, the operations with it end with
+// an error that names the peer. After that the peer's channel serves the peer's next incarnation.
 //
 // A lost peer may come back, as a new process at its address or because its node was repaired. Until then,
 // operations with it fail at once with the cause of the loss. Each such operation makes every transport check
-// whether the peer is back. So does each receive that waits for this peer alone.
+// whether the peer is back. So does each receive that waits only for this peer.
 //
 // A receive may wait for a single peer, although this endpoint has no carrier to that peer. After
 // kContactAfter, this endpoint opens a carrier to the peer. Otherwise the receive would wait forever if the
@@ -76,7 +77,7 @@ class PeerReach {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }
   /// Closes the carrier of transport `by`. That carrier must not have taken a segment yet. Then opens a
-  /// carrier by a transport that is farther than `by`. `reason`: why `by` does not reach the peer.
+  /// carrier through a transport that is farther than `by`. `reason`: why `by` does not reach the peer.
   void go_farther(Peer& peer, Transport& by, std::string reason);
   /// Called when a process calls under the peer's name with this epoch. Returns true if this endpoint has met
   /// an earlier incarnation of the peer; in this case the caller must close the peer. Otherwise drops all

@@ -1,6 +1,6 @@
 // A transport is one way to reach peers. There are three: shared memory (shm/), the network (network/), and
-// the queue by which an endpoint reaches itself (self/). The engine holds a list of its transports, nearest
-// first, and calls the same methods of each:
+// the queue through which an endpoint reaches itself (self/). The engine holds a list of its transports,
+// nearest first, and calls the same methods of each:
 //
 //   open()      gives a peer a carrier if the transport can reach the peer.
 //   receive()   delivers arrived segments to the messenger.
@@ -8,8 +8,8 @@
 //   prepare_sleep(), deadline()  make sure that a sleeping thread wakes when the transport has work.
 //   close()     ends everything with a peer.
 //
-// A transport keeps its state of a peer in a TransportPeer, which no other component reads. Peer::reach says
-// whether a peer is reached, and by which transport; PeerReach sets it.
+// A transport keeps its state about a peer in a TransportPeer, which no other component reads. Peer::reach
+// says whether a peer is reached, and through which transport; PeerReach sets it.
 //
 // A new transport needs one folder with a class derived from Transport, and one factory in
 // EngineParts::further_transports. provider/machine.cc fills this list. test/support/dummy_transport.h is an
@@ -19,13 +19,13 @@
 //
 //   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry
 //              of every peer, because peers outlive transports.
-//   outgoing   open() makes a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
-//   incoming   When a peer calls (transport/peer_reach.h), the transport finds the peer by
+//   outgoing   open() creates a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
+//   incoming   When a peer calls (transport/peer_reach.h), the transport finds the peer with
 //              PeerTable::find_or_add(). If any process can call, the transport asks
 //              AdmissionControl::admits() before that. After that it calls PeerReach::called() and, unless
 //              the peer has a carrier, open(). A carrier of another transport stays the peer's carrier until
-//              the peer is closed: meanwhile messages arrive by one transport and leave by the other. If a
-//              new process calls under the name of an old one, see PeerReach::succeeds().
+//              the peer is closed: meanwhile messages arrive through one transport and leave through the
+//              other. If a new process calls under the name of an old one, see PeerReach::succeeds().
 //   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the
 //              promised order. The transport keeps what the unexpected store cannot take yet (holding()).
 //   tokens     Once the peer has a segment, receive() or transmit() gives its token to Messenger::acked();
@@ -34,7 +34,7 @@
 //              Some devices must know memory before they can use it. The transport of such a device is a
 //              carrier::MemoryRegistrar of context.memory as long as the transport lives. It uses a handle
 //              only for bytes of the region that has this handle.
-//   failure    The transport reports a lost peer by PeerTable::mark_failed(). The engine closes the peer
+//   failure    The transport reports a lost peer with PeerTable::mark_failed(). The engine closes the peer
 //              before the turn ends; the transport itself does not.
 //   waking     It gives each descriptor that announces work to context.waiter.watch(), or calls
 //              Waiter::forbid() if there is none. deadline() says when a timer needs a turn.
@@ -68,9 +68,9 @@ class Turn {
   Turn(PollScope scope, std::uint32_t number, Clock& clock) : scope_(scope), number_(number), clock_(clock) {}
 
   PollScope scope() const { return scope_; }
-  /// Turns are counted from 1 and wrap around.
+  /// Returns the number of the turn. The numbers start at 1 and wrap around.
   std::uint32_t number() const { return number_; }
-  /// Returns Clock::ticks(). The clock is read at most once in a turn, and only if somebody asks.
+  /// Returns Clock::ticks(). The clock is read at most once in a turn, and only on demand.
   std::uint64_t ticks() {
     if (!ticks_) ticks_ = clock_.ticks();
     return *ticks_;
@@ -185,10 +185,10 @@ class Transport {
   /// store has space again.
   virtual void receive_held(std::uint32_t /*turn*/) {}
   /// Returns true if turns may skip this transport for ticks_between_looks(), because meanwhile nobody waits
-  /// for an arrival by this transport. While all transports may be skipped and peers of this node are in use,
-  /// most turns are calm: they read only the rings of shared memory (EventLoop::run_calm). Calm turns do not
-  /// read the completion queue of a device. A transport with such a queue returns false while it reaches a
-  /// peer, unless the peer has been quiet for a long time.
+  /// for an arrival through this transport. While all transports may be skipped and peers of this node are in
+  /// use, most turns are calm: they read only the rings of shared memory (EventLoop::run_calm). Calm turns do
+  /// not read the completion queue of a device. A transport with such a queue returns false while it reaches
+  /// a peer, unless the peer has been quiet for a long time.
   virtual bool may_be_skipped() const = 0;
   /// Returns for how many ticks turns may skip this transport while may_be_skipped() returns true.
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
@@ -210,7 +210,7 @@ class Transport {
   /// accesses count only if a turn can end them. If a descriptor announces their end, no turn is needed.
   virtual bool wants_turn() const { return false; }
 
-  /// Returns the index in Peer::parts at which this transport keeps its state of a peer.
+  /// Returns the index in Peer::parts at which this transport keeps its state about a peer.
   std::size_t slot() const { return slot_; }
 
   static constexpr std::uint64_t kTicksPerLook = 1 << 13;  ///< 2 to 8 us, in ticks (Clock::ticks)
@@ -225,7 +225,7 @@ class Transport {
   std::size_t slot_ = 0;
 };
 
-/// Adds why one more transport does not reach a peer.
+/// Adds the reason why one more transport does not reach a peer.
 inline void add_reason(std::string& reason, const std::string& why) {
   if (!reason.empty()) reason += "; ";
   reason += why;

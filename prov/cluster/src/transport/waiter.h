@@ -77,9 +77,9 @@ class Waiter {
   void set_alarm_if_earlier(Time when) {
     if (when < alarm_at_) set_alarm(when);
   }
-  /// Makes the alarm go off at `when` at the latest. If the alarm is already set to an earlier time, this
-  /// time stays. Most messages move a deadline, and setting the alarm each time would cost more than one
-  /// useless wake-up.
+  /// Makes the alarm go off no later than `when`. If the alarm is already set to an earlier time, this time
+  /// stays. Most messages move a deadline, and setting the alarm each time would cost more than one useless
+  /// wake-up.
   void set_alarm_by(Time when, Time now) {
     if (alarm_at_ <= now || alarm_at_ > when) set_alarm(when);
   }

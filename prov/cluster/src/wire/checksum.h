@@ -75,7 +75,8 @@ struct Implementation {
 /// is empty, the processor can only use tables.
 std::span<const Implementation> implementations();
 
-/// The function that crc32c() uses. The first call of it finds the fastest one, which then takes its place.
+/// The function that crc32c() uses. At first, it is a function that finds the fastest implementation and
+/// stores it in this variable.
 extern std::atomic<UpdateFunction> update;
 
 }  // namespace fast

@@ -40,7 +40,7 @@ class Chains {
   static constexpr std::size_t kChainedMin = 192;    ///< for shorter data, joining costs more than it saves
   static constexpr auto kPowers = word_powers<2 * kPartWordsMax + 1>();
 
-  /// It is a function of its own because it needs many registers, which short data need not save.
+  /// A function of its own, because it needs many registers, and a call for short data need not save them.
   [[gnu::noinline]] CLUSTER_CRC_TARGET static std::uint32_t long_data(State crc, const std::byte* at,
                                                                       std::size_t size) {
     while (size >= kChainedMin) {

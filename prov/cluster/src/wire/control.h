@@ -1,6 +1,6 @@
 // Frames that belong to no flow. A ControlFrame is small, has a fixed size, and includes its checksum. It is
-// a reset, or a keep-alive, a path challenge or a question about a sibling, or the answer to one of these
-// three. A DatagramHeader begins a datagram, which carries a message.
+// a reset; a keep-alive, a path challenge or a question about a sibling; or the answer to one of these three.
+// A DatagramHeader begins a datagram, which carries a message.
 #pragma once
 
 #include <array>

@@ -61,7 +61,7 @@ enum class FrameKind : std::uint8_t {
   group = 12,           ///< messages: `session` is the stream, `ack` its end so far, `transmission` the group
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
   sibling_request = 14,   ///< "is the caller in the RailBlock after the header an endpoint of your process?"
-  sibling_response = 15,  ///< "yes"; repeats the request; there is no answer if the caller is no sibling
+  sibling_response = 15,  ///< "yes"; repeats the request; there is no answer if the caller is not a sibling
 };
 
 namespace frame_flag {
@@ -167,8 +167,8 @@ static_assert(sizeof(ResetBlock) == 24);
 /// its store buffer.
 inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeader{}; }
 
-/// Sets magic, version, length and checksum. The caller has set all other fields. `pieces` are the whole
-/// frame, and begin with the header. A frame that will be sealed gets no checksum.
+/// Sets magic, version, length and checksum. The caller must have set all other fields. `pieces` are the
+/// whole frame, and begin with the header. A frame that will be sealed gets no checksum.
 void encode_frame(FrameHeader& header, std::span<const ConstBytes> pieces,
                   Integrity integrity = Integrity::checksum);
 /// Together, these two functions do what encode_frame() does. encode_kind() sets everything except the
@@ -187,8 +187,8 @@ struct LoneNumbers {
   TransmissionNumber largest_acked;
 };
 
-/// Writes the whole header of a frame of a flow at `start`. The frame has `length` bytes, which lie there
-/// without a gap, and these flags.
+/// Writes the whole header of a frame of a flow, with these flags. The frame's `length` bytes must lie at
+/// `start` without a gap.
 void encode_lone(const LoneNumbers& numbers, std::uint8_t flags, std::byte* start, std::size_t length);
 
 }  // namespace cluster::wire

@@ -30,7 +30,7 @@ inline constexpr std::uint32_t kSibling = 8;
 inline constexpr std::uint32_t kAcksLate = 16;
 /// Frames on the EtherType path to the sender may have link::kEthertypeFrameMax bytes.
 inline constexpr std::uint32_t kEthertypeWhole = 64;
-/// VerbsBlocks follow the further addresses and the sibling. They are within the size of the opening, behind
+/// VerbsBlocks follow the further addresses and the sibling. They are within the size of the opening, after
 /// all other blocks. So an endpoint that does not know this bit skips them.
 inline constexpr std::uint32_t kVerbs = 128;
 }  // namespace feature
@@ -71,7 +71,7 @@ inline constexpr std::size_t kRailsMax = 8;
 struct VerbsBlock {
   std::uint8_t kind;  ///< kind of the GID (enum class Gid); readers skip other kinds
   std::uint8_t mtu;   ///< code of the longest datagram: 1 = 256 bytes, 2 = 512, ..., 5 = 4096
-  std::uint8_t more;  ///< number of VerbsBlocks behind this one
+  std::uint8_t more;  ///< number of VerbsBlocks after this one
   std::uint8_t reserved;
   Le32 queue_pair;  ///< its number, below 2^24
   std::uint8_t gid[16];
@@ -127,7 +127,7 @@ bool lists(const Opening& opening, ConstBytes rails, const SocketAddress& addres
 SocketAddress read_sibling(const Opening& opening, ConstBytes rails);
 
 RailBlock rail_block(const SocketAddress& address);
-/// `more`: the number of blocks behind this one.
+/// `more`: the number of blocks after this one.
 VerbsBlock verbs_block(const VerbsAddress& queue_pair, std::size_t more);
 /// Returns the queue pairs in a decoded opening whose kind of GID this version knows.
 std::vector<VerbsAddress> read_verbs(const Opening& opening, ConstBytes rails);

@@ -204,8 +204,8 @@ TEST_F(OutageTest, OperationsOutliveIt) {
   network.conditions.blackout = false;
   wait(1200ms, a, b);
   EXPECT_EQ(b.got, 2u) << "retransmission starts soon";
-  EXPECT_EQ(a.logged("the outage is over after 4"), 1u);
-  EXPECT_EQ(a.log().lines.size(), 2u + a.logged("is reached by"));
+  EXPECT_EQ(a.logged("the outage ended after 4"), 1u);
+  EXPECT_EQ(a.log().lines.size(), 2u + a.logged("is reached over"));
 }
 
 TEST_F(OutageTest, APeerThatStaysSilentIsLostAfterTheLimit) {

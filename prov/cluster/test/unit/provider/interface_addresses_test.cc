@@ -126,8 +126,7 @@ TEST(ListInterfaceAddresses, ContainsWhatIsLocalByARouteIfItIsWanted) {
 }
 
 TEST(NoAddressReason, NamesWhatHasRunOut) {
-  EXPECT_EQ(no_address_reason({}, {}, 0),
-            "no network interface is up and has an address (ip address shows them)");
+  EXPECT_EQ(no_address_reason({}, {}, 0), "no network interface is up and has an address (see `ip address`)");
   EXPECT_EQ(no_address_reason({}, {}, EMFILE),
             "the kernel does not list the network interfaces: Too many open files: raise ulimit -n");
 }
