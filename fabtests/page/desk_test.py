@@ -106,6 +106,7 @@ class Machines(Desk):
         text = self.sam.get("/").text
         self.assertIn("2 nodes: node1, node3", text)
         self.assertEqual(text.count('aria-pressed="true"'), 2)
+        self.assertIn('aria-label="Chosen node3">Chosen<', text)  # what is seen begins what is said
         self.assertEqual(self.sam.post("/machines/save", {"name": "lab"}).status, 303)
         self.assertEqual(self.saved, {"lab": ["node1", "node3"]})
         self.assertIn("cluster-run -m lab", self.sam.get("/machines").text)
