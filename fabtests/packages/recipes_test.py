@@ -71,6 +71,14 @@ class Recipes(unittest.TestCase):
                     here = re.sub(r"^lib/(?!systemd)", library + "/", path)
                     self.assertTrue(glob.glob(os.path.join(prefix, here)), f"{recipe.name}: {path}")
 
+    def test_the_page_about_fedora_installs_what_the_build_asks_for(self):
+        asked = set(re.findall(r"^BuildRequires: +(\S+)", recipes.text("packaging", f"{recipes.NAME}.spec"), re.MULTILINE))
+        installed = re.findall(r"^dnf install ([^./\n]*)$", recipes.text("docs", "site", "start", "fedora.md"), re.MULTILINE)
+        self.assertEqual(asked - set(" ".join(installed).split()), set())
+        # Fedora has the archive of the library in a package of its own.
+        self.assertIn("-static-libstdc++", recipes.text("prov", "cluster", "CMakeLists.txt"))
+        self.assertIn("libstdc++-static", asked)
+
     def test_documents_say_the_same_of_the_version(self):
         version = recipes.project_version()
         changes = recipes.text("CHANGELOG.md")
@@ -81,6 +89,7 @@ class Recipes(unittest.TestCase):
         if shutil.which("git") and f"v{version}" in subprocess.run(["git", "-C", recipes.TOP, "tag"], capture_output=True, text=True, check=False).stdout.split():
             for name in ("CHANGELOG.md", "SECURITY.md", os.path.join("prov", "cluster", "docs", "packaging.md")):
                 self.assertNotRegex(recipes.text(name), r"(?i)no version has been\s+released|nothing is released", f"{name}: it is")
+            self.assertRegex(changes, rf"(?m)^## \[{re.escape(version)}\] - \d{{4}}-\d\d-\d\d$")
 
     def test_nothing_leads_nowhere(self):
         """Only the forms of Debian and RPM demand an address of mail, and theirs is one of a domain that is reserved."""

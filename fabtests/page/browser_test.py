@@ -184,6 +184,7 @@ class Page(unittest.TestCase):
         self.log_in("submit")
         self.submit(name="<script>alert(1)</script>", nodes="1", ranks="1", program="/bin/hostname")
         self.assertIn("name: up to 64", self.browser.text("#trouble"))
+        self.assertEqual((self.browser.attribute_of_focused("id"), self.browser.driver.title), ("trouble", "Refused: New job · cluster"))
         self.browser.go("/node/node1")
         self.assertEqual(self.browser.count("button[value=drain]"), 0)
         self.log_in("operate")
@@ -247,6 +248,33 @@ class Page(unittest.TestCase):
                     self.assertFalse(self.browser.overflows())
                     self.assertEqual((self.browser.without_words(), self.browser.foreign_requests()), ([], []))
         self.assertEqual(self.browser.browser_errors(), [])
+
+    def test_9_a_refresh_takes_nothing_from_the_user(self):
+        """A button that is held while its part refreshes is pressed; a focus without a name stays; all of it can be paused."""
+        self.log_in("submit")
+        self.browser.go("/")
+        script = self.browser.driver.execute_script
+        script("window.parts = 0; document.addEventListener('htmx:afterOnLoad', e => { window.parts += e.detail.xhr.status === 200; });")
+
+        def refreshed(times):
+            before = script("return window.parts;")
+            self.browser.until(60, lambda: script("return window.parts;") >= before + times, "parts that are new")
+
+        self.browser.hold(".choose[value=node3]", lambda: refreshed(10))
+        self.browser.until(10, lambda: "node3" in self.browser.text("#choice"), "node3 is chosen")
+        script("window.kept = document.querySelector('.wide'); window.kept.focus();")
+        refreshed(10)
+        self.assertEqual(script("return [window.kept.isConnected, document.activeElement === window.kept];"), [True, True])
+        self.browser.submit_without_leaving("#pause")
+        time.sleep(2)
+        asked = script("return performance.getEntriesByType('resource').length;")
+        time.sleep(4)
+        self.assertEqual(script("return performance.getEntriesByType('resource').length;"), asked)
+        self.browser.go("/jobs")
+        self.assertEqual(self.browser.one("#pause").get_attribute("aria-pressed"), "true")
+        self.browser.submit_without_leaving("#pause")
+        self.browser.go("/")
+        self.browser.submit("#choose-none")
 
     def test_9_tab_and_refresh(self):
         self.log_in("operate")

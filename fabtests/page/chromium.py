@@ -112,6 +112,17 @@ class Chromium:
     def submit_without_leaving(self, selector):
         self.one(selector).click()
 
+    def hold(self, selector, meanwhile):
+        """Presses the mouse on it, and releases it where it is after `meanwhile`."""
+        ActionChains(self.driver).move_to_element(self.one(selector)).perform()
+        chain = ActionChains(self.driver)
+        chain.w3c_actions.pointer_action.pointer_down()
+        chain.perform()
+        meanwhile()
+        chain = ActionChains(self.driver)
+        chain.w3c_actions.pointer_action.pointer_up()
+        chain.perform()
+
     def forge(self, path, fields):
         """A page of another host sends a form to ours, and the browser follows."""
         inputs = "".join(f"<input name='{name}' value='{value}'>" for name, value in fields.items())

@@ -106,6 +106,7 @@ class Machines(Desk):
         text = self.sam.get("/").text
         self.assertIn("2 nodes: node1, node3", text)
         self.assertEqual(text.count('aria-pressed="true"'), 2)
+        self.assertIn('aria-label="Chosen node3">Chosen<', text)  # what is seen begins what is said
         self.assertEqual(self.sam.post("/machines/save", {"name": "lab"}).status, 303)
         self.assertEqual(self.saved, {"lab": ["node1", "node3"]})
         self.assertIn("cluster-run -m lab", self.sam.get("/machines").text)
@@ -152,7 +153,7 @@ class Files(Desk):
         self.assertEqual(os.stat(path).st_mode & 0o777, 0o700)
         self.assertIn("run.sh", self.sam.get("/files?path=work").text)
         self.assertIn("echo &lt;b&gt;", self.sam.get("/files/edit?path=work/run.sh").text)
-        self.assertIn("echo &lt;b&gt;", self.sam.get("/jobs/new?script=work/run.sh").text)
+        self.assertIn("echo &lt;b&gt;", self.sam.get("/jobs/new?run=work/run.sh").text)
         answer = self.sam.get("/files/download?path=work/run.sh")
         self.assertEqual((answer.text, answer.headers["content-type"]), ("#!/bin/sh\necho <b>\n", "application/octet-stream"))
         self.assertIn("attachment", answer.headers["content-disposition"])
@@ -183,7 +184,7 @@ class Files(Desk):
     def test_paths_stay_below_the_home_directory(self):
         for path in ("../etc/passwd", "a/../../b", "a%0Ab", "x" * 1001):
             for place in ("/files", "/files/edit", "/files/download", "/jobs/new"):
-                name = "script" if place == "/jobs/new" else "path"
+                name = "run" if place == "/jobs/new" else "path"
                 self.assertEqual(self.sam.get(f"{place}?{name}={path}").status, 400, (place, path))
         self.assertEqual(self.sam.get("/files/download?path=/etc/passwd").status, 503)  # of the home directory
         self.assertEqual(self.sam.get("/files/edit?path=nothing").status, 503)
@@ -193,6 +194,23 @@ class Files(Desk):
             with open(os.path.join(self.home, name), "wb") as file:
                 file.write(data)
             self.assertIn("is no text", self.sam.get(f"/files/edit?path={name}").text)
+
+    def test_a_program_is_run_by_its_whole_path(self):
+        whole = os.path.join(os.path.realpath(self.home), "built")
+        with open(whole, "wb") as file:
+            file.write(b"\x7fELF\0")
+        text = self.sam.get("/files").text
+        self.assertIn(f'<code id="where">{os.path.realpath(self.home)}</code>', text)
+        self.assertIn('href="/jobs/new?run=built"', text)
+        text = self.sam.get("/jobs/new?run=built").text
+        self.assertIn(f'value="{whole}"', text)
+        self.assertIn('value="built"', text)
+
+    def test_a_name_that_is_not_utf8_spoils_no_page(self):
+        with open(os.path.join(self.home.encode(), b"caf\xe9"), "wb"):
+            pass
+        os.mkdir(os.path.join(self.home.encode(), b"\xff"))
+        self.assertIn("2 more are not shown", self.sam.get("/files").text)
 
 
 class Books(Desk):

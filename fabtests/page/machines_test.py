@@ -101,6 +101,12 @@ class Run(Case):
                                   capture_output=True, check=True).stdout
             self.assertEqual(said, "3 1\n", given)
 
+    def test_a_program_without_its_path_is_explained(self):
+        script = os.path.join(UTIL, "cluster_machine_lib", "as_rank.sh")
+        ended = subprocess.run([script, "nosuch"], text=True, capture_output=True, check=False)
+        self.assertEqual((ended.returncode, ended.stderr),
+                         (127, f"cluster-run: {os.uname().nodename} has no program nosuch; name one of the current directory ./nosuch\n"))
+
     def test_where_it_runs(self):
         for words, reason in (((), "which program"), (("./a",), "on which nodes"), (("-m", "lab", "./a"), "no machine 'lab'"),
                               (("--nodes", "a,-b", "./a"), "names of nodes"), (("--nodes", "node1", "-n", "0", "./a"), "--ranks 0")):

@@ -1,10 +1,12 @@
 """Looks at and changes files for the page, as the user whose program this is; the page starts it, and nothing here needs trust.
 
-    file_access.py list PATH           {"folders": [...], "files": [[name, bytes, time], ...], "more": N} as JSON
+    file_access.py list PATH           {"where": whole path, "folders": [...], "files": [[name, bytes, time], ...],
+                                       "more": N} as JSON
     file_access.py read PATH BYTES     at most so many bytes
     file_access.py write PATH BYTES    the file becomes what stdin has, if that is exactly so much
     file_access.py remove PATH
     file_access.py folder PATH         makes it
+    file_access.py where PATH          its whole path
 
 PATH is relative to the home directory.
 """
@@ -16,17 +18,23 @@ LISTED_MAX = 1000
 
 
 def _list(path):
-    folders, files = [], []
+    folders, files, strange = [], [], 0
     for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
         if entry.name.startswith("."):
             continue
-        if entry.is_dir():
+        if not entry.name.isprintable():  # no page can show it, and no request can name it
+            strange += 1
+        elif entry.is_dir():
             folders.append(entry.name)
         elif entry.is_file():
             facts = entry.stat()
             files.append([entry.name, facts.st_size, facts.st_mtime])
-    more = max(0, len(folders) - LISTED_MAX) + max(0, len(files) - LISTED_MAX)
-    json.dump({"folders": folders[:LISTED_MAX], "files": files[:LISTED_MAX], "more": more}, sys.stdout)
+    more = strange + max(0, len(folders) - LISTED_MAX) + max(0, len(files) - LISTED_MAX)
+    json.dump({"where": os.path.abspath(path), "folders": folders[:LISTED_MAX], "files": files[:LISTED_MAX], "more": more}, sys.stdout)
+
+
+def _where(path):
+    print(os.path.abspath(path), end="")
 
 
 def _read(path, most):
@@ -60,7 +68,7 @@ def _is_script(path):
 
 def main(action, path, *more):
     os.chdir(os.path.expanduser("~"))
-    {"list": _list, "read": _read, "write": _write, "remove": os.remove, "folder": os.mkdir}[action](path or ".", *more)
+    {"list": _list, "read": _read, "write": _write, "remove": os.remove, "folder": os.mkdir, "where": _where}[action](path or ".", *more)
 
 
 if __name__ == "__main__":

@@ -34,10 +34,12 @@ window.clusterPlot = (function () {
   const clear = function () { plots.splice(0).forEach(function (entry) { entry.plot.destroy(); }); };
   const rangeOfBytes = function (_, low, high) { return [0, Math.max(1000, high || 0)]; };
 
-  // Asks for new values now and every two seconds while the page is seen.
+  // Asks for new values now and every two seconds while the page is seen and not paused.
   const follow = function (address, draw) {
+    let asked = false;
     const refresh = function () {
-      if (document.hidden) { return; }
+      if (document.hidden || (asked && window.clusterPaused)) { return; }
+      asked = true;
       fetch(address, { headers: { "HX-Request": "true" } }).then(function (answer) {
         return answer.ok && answer.status === 200 ? answer.json() : null;
       }).then(function (found) { if (found) { draw(found); } }).catch(function () { });

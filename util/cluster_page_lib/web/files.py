@@ -25,6 +25,10 @@ _PROGRAM = os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(__file_
 _WORDS = ("/usr/bin/python3", "-I", "-B", _PROGRAM)
 
 
+class NoText(AgentError):
+    """The file is no text, or too long to be edited here."""
+
+
 def path_of(text):
     """A path below the home directory, without . and .. ; empty for the home directory itself."""
     parts = [part for part in text.split("/") if part]
@@ -50,8 +54,8 @@ async def _trail(path):
 async def browse(request, visit):
     path = path_of(request.query_params.get("path", ""))
     found = json.loads(await access_files(visit.user, "list", path))
-    return request.app.state.context.page("files.html", visit, path=path, trail=await _trail(path), folders=found["folders"],
-                                          files=found["files"], more=found["more"], edit_max=EDIT_MAX, file_max=FILE_MAX)
+    return request.app.state.context.page("files.html", visit, path=path, trail=await _trail(path), where=found["where"],
+                                          folders=found["folders"], files=found["files"], more=found["more"], edit_max=EDIT_MAX, file_max=FILE_MAX)
 
 
 async def read_text(user, path):
@@ -62,7 +66,11 @@ async def read_text(user, path):
             raise ValueError
         return data.decode()
     except ValueError as error:
-        raise AgentError(f"{path} is no text of at most {EDIT_MAX} bytes: download it") from error
+        raise NoText(f"{path} is no text of at most {EDIT_MAX} bytes: download it") from error
+
+
+async def whole_path(user, path):
+    return (await access_files(user, "where", path)).decode(errors="replace")
 
 
 async def edit(request, visit):

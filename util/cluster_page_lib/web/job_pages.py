@@ -67,15 +67,19 @@ async def _machines(request, visit):
 
 
 async def form(request, visit):
-    """Empty, or filled: `machine`, an earlier job to run `again`, or a file as `script`."""
+    """Empty, or filled: `machine`, an earlier job to run `again`, or a file to `run`, a script or a program."""
     query, fields = request.query_params, dict(_EMPTY)
     if query.get("again"):
         found = await _queue(request).job(query["again"])
         asked = _asked(request, visit, found) if found else None
         fields.update({name: asked[name] for name in _EMPTY} if asked else {})
-    if query.get("script"):
-        path = files.path_of(query["script"])
-        fields.update(script=await files.read_text(visit.user, path), name=re.sub(r"[^A-Za-z0-9._+-]", "-", path.rpartition("/")[2])[:64])
+    if query.get("run"):
+        path = files.path_of(query["run"])
+        try:
+            fields["script"] = await files.read_text(visit.user, path)
+        except files.NoText:
+            fields["program"] = await files.whole_path(visit.user, path)
+        fields.update(name=re.sub(r"[^A-Za-z0-9._+-]", "-", path.rpartition("/")[2])[:64])
     machines = await _machines(request, visit)
     if query.get("machine") in machines:
         fields.update(machine=query["machine"], ranks=str(len(machines[query["machine"]])))
