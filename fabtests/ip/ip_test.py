@@ -196,11 +196,7 @@ class ThreeNodes(unittest.TestCase):
 
     def test_only_nodes_with_the_key(self):
         with tempfile.TemporaryDirectory() as directory:
-            files = []
-            for name in ("0a", "0b"):
-                files.append(os.path.join(directory, name))
-                with open(os.open(files[-1], os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
-                    file.write(name * 32)
+            files = [overlay.write_key(os.path.join(directory, name), name) for name in ("0a", "0b")]
             daemons = [Daemon(self, self.cluster, node, (1, 2, 3), FI_CLUSTER_KEY_FILE=files[node == 3], FI_CLUSTER_SECURITY="encrypt")
                        for node in (1, 2, 3)]
             daemons[0].knows(2)

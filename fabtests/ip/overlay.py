@@ -58,6 +58,20 @@ def start(test, words, **more):
     return started
 
 
+def processor_seconds(process):
+    """What a process has used so far, in user mode and in the kernel."""
+    with open(f"/proc/{process}/stat", encoding="ascii") as file:
+        fields = file.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def write_key(path, text="0a"):
+    """A file for FI_CLUSTER_KEY_FILE."""
+    with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as file:
+        file.write(text * 32)
+    return path
+
+
 class Daemon:
     """cluster-ip in a node."""
 
@@ -87,9 +101,7 @@ class Daemon:
         self.await_line(f"node{node} (", f"is up: {ipv4(node)}, {ipv6(node)}")
 
     def processor_seconds(self):
-        with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as file:
-            fields = file.read().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return processor_seconds(self.process.pid)
 
     def memory_bytes(self):
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:

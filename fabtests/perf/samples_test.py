@@ -7,8 +7,8 @@ import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from cluster_perf_lib import (choices, errors, limits, markdown, overview, paper_figures, plan, report, schedule, table, transports,  # noqa: E402
-                              ucx, verdict)
+from cluster_perf_lib import (choices, errors, limits, markdown, overview, paper_figures, paper_programs, papers, plan,  # noqa: E402
+                              report, schedule, table, transports, ucx, verdict)
 from cluster_perf_lib.rows import rows  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
 
@@ -405,6 +405,37 @@ class Papers(unittest.TestCase):
     def test_half_of_the_highest_bandwidth(self):
         for medians, half in (((1, 5, 9, 10, 10), 2), ((1, 6, 4, 10, 1), 8), ((10, 1, 1, 1, 1), 1), ((5, 5, 5, 5, 10), 1)):
             self.assertEqual(paper_figures.half_size([(1 << at, median) for at, median in enumerate(medians)]), half, medians)
+
+    def test_sentences_are_right_on_either_side_of_one(self):
+        self.assertEqual([paper_figures.more_or_less(ratio) for ratio in (0.69, 1.001, 1.31)],
+                         ["31 % less time than", "as much time as", "31 % more time than"])
+        self.assertEqual([paper_figures.span_of(ratios) for ratios in ((0.91, 0.85), (1.2, 1.5), (0.9, 1.05, 1.0), (1.2, 1.2))],
+                         ["9 to 15 % less time than", "20 to 50 % more time than", "10 % less to 5 % more time than", "20 % more time than"])
+
+    @staticmethod
+    def _matrix(*nodes, processors=2):
+        rows = [{"way": way, "nodes": each, "order": 9, "seconds": seconds / each, "talking": 0.1 * seconds} for each in nodes
+                for way, seconds in (("mpi", 1.0), ("mpi_tcp", 2.0))]
+        return "\n".join(paper_programs.matrix(paper_figures.Figures({
+            "results": [], "machine": {"processors": processors}, "papers": {"matrix": {"rows": rows, "reason": ""}}})))
+
+    def test_a_product_on_one_node_gives_the_speed_up(self):
+        shown = self._matrix(1, 4)
+        self.assertIn("MPI, tcp (communication; speed-up)", shown)
+        self.assertIn("0.250 s (40 %; x 4.00) | 0.500 s (40 %; x 4.00)", shown)
+        self.assertIn("takes 100 % more time than over raw frames. The best speed-up over raw frames is 4.00, on 4 nodes.", shown)
+        self.assertIn("share 2 processors", shown)
+        self.assertIn("have 8 processors", self._matrix(1, 4, processors=8))
+        self.assertIn("no row for one node", self._matrix(4))
+
+    def test_each_table_says_what_the_paper_has(self):
+        self.assertEqual(paper_figures.table(["", "8 B"], [["own", "1 us"], ["MPI", "2 us"]], {"MPI": "26 us"}),
+                         ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not public |", "| MPI | 2 us | 26 us |", ""])
+
+    def test_the_page_is_what_its_figures_give(self):
+        page = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs", "papers.md")
+        with open(page, encoding="utf-8") as file:
+            self.assertEqual(file.read(), papers.render(papers.read(page)) + "\n")
 
 
 if __name__ == "__main__":

@@ -38,8 +38,11 @@ _PATHS = {
     "cluster-dissect": "util/dissect/cluster-dissect", "cluster-ip": "util/ip/cluster-ip",
     "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
     "mpi_check": "fabtests/mpi/mpi_check", "mpi_scale": "fabtests/mpi/mpi_scale", "gauss_mpi": "fabtests/mpi/gauss_mpi",
-    "matmul": "fabtests/mpi/matmul", "gauss_perf": "fabtests/perf/gauss_perf",
+    "matmul": "fabtests/mpi/matmul", "sleeping_yield": "fabtests/perf/libsleeping_yield.so", "gauss_perf": "fabtests/perf/gauss_perf",
     "example_pingpong": "fabtests/examples/pingpong", "budget_frames": "prov/cluster/test/budget/budget_frames"}
+
+# Another program has a file of this name, and Ninja would take the name for that one.
+_BY_PATH = ("matmul",)
 
 
 class BuildError(Exception):
@@ -96,6 +99,9 @@ def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
     """Builds missing targets if `directory` is the default; any other directory must be complete. Builds those of
     `with_mpi` too if an MPI library is installed."""
     wanted = missing(targets, directory)
+    usual = os.path.realpath(directory) == os.path.realpath(DEFAULT) and not installed
+    if usual and shutil.which("mpicc"):
+        wanted += missing(with_mpi, directory)
     if not wanted:
         return
     if os.path.realpath(directory) != os.path.realpath(DEFAULT):
@@ -107,12 +113,13 @@ def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
     except BuildError as reason:
         _progress(f"{command}: {reason}; trying to build with what is installed")
     if shutil.which("mpicc"):
-        wanted += missing(with_mpi, directory)
+        wanted += [target for target in missing(with_mpi, directory) if target not in wanted]
     log = os.path.join(TOP, "build", f"{command}.log")
     _progress(f"{command}: building {', '.join(wanted)}, once, which takes minutes (log: {os.path.relpath(log)})")
     os.makedirs(os.path.dirname(log), exist_ok=True)
     open(log, "w", encoding="utf-8").close()
-    for words in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *wanted]):
+    goals = [_PATHS[target] if target in _BY_PATH else target for target in wanted]
+    for words in (["cmake", "--preset", "release"], ["cmake", "--build", "--preset", "release", "--target", *goals]):
         try:
             status = logged(words, log)
         except FileNotFoundError as error:

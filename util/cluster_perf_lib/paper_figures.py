@@ -5,6 +5,7 @@ from .rows import size_text, value_text
 from .samples import times_as_good
 from .transports import BETWEEN, INSIDE
 
+NOT_PUBLIC = "not public"
 SIZES = (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20)
 
 
@@ -21,13 +22,14 @@ OURS = Column("cluster, raw frames", BETWEEN, "fabric", "cluster/packet")
 OURS_MPI = Column("MPI, raw frames", BETWEEN, "mpi", "mpi:cluster/packet")
 UDP = Column("cluster, UDP", BETWEEN, "fabric", "cluster/udp")
 UDP_MPI = Column("MPI, UDP", BETWEEN, "mpi", "mpi:cluster/udp")
+UDP_MPI_ASLEEP = Column("MPI, UDP, waiting asleep", BETWEEN, "mpi", "mpi:cluster/udp", "block")
 UDP_ASLEEP = Column("calls and interrupts (UDP, waiting asleep)", BETWEEN, "fabric", "cluster/udp", "block")
 TCP = Column("tcp", BETWEEN, "fabric", "tcp")
 TCP_MPI = Column("MPI, tcp", BETWEEN, "mpi", "mpi:tcp")
 OVER_IP = Column("TCP/IP over cluster-ip", BETWEEN, "fabric", "tcp/cluster-ip")
 ON_NODE = Column("cluster, inside a node", INSIDE, "fabric", "cluster")
 ON_NODE_MPI = Column("MPI, inside a node", INSIDE, "mpi", "mpi:cluster")
-COLUMNS = (OURS, OURS_MPI, UDP, UDP_MPI, UDP_ASLEEP, TCP, TCP_MPI, OVER_IP, ON_NODE, ON_NODE_MPI)
+COLUMNS = (OURS, OURS_MPI, UDP, UDP_MPI, UDP_MPI_ASLEEP, UDP_ASLEEP, TCP, TCP_MPI, OVER_IP, ON_NODE, ON_NODE_MPI)
 _ASKED = {(column.place, column.level, column.transport, column.wait) for column in COLUMNS}
 _KEPT = ("place", "level", "transport", "wait", "measure", "bytes", "window", "unit", "phase", "median")
 
@@ -55,6 +57,7 @@ class Figures:
 
     def __init__(self, report):
         self.all = report["results"]
+        self.processors = report.get("machine", {}).get("processors", 0)  # 0: not known
         self._papers = report["papers"]
         self._found = {(result["place"], result["level"], result["transport"], result["wait"], result["measure"], result["bytes"]): result
                        for result in self.all}
@@ -66,6 +69,11 @@ class Figures:
         """(bytes, median) by size."""
         return sorted((key[5], result["median"]) for key, result in self._found.items()
                       if key[:5] == (column.place, column.level, column.transport, column.wait, measure))
+
+    def shared_by(self, processes):
+        """How that many processes, each of which could use a processor, share those of the machine; in words."""
+        known = f"{self.processors} processor{'s' if self.processors > 1 else ''}" if self.processors else "the processors of one machine"
+        return f"share {known}" if processes > self.processors else f"have {known}"
 
     def share(self, column, size):
         """The share of the fastest bare stream or copy, of any size, that the bandwidth is, in words."""
@@ -102,8 +110,31 @@ def cell(result):
     return "-" if result is None else value_text(result["median"], result["unit"])
 
 
-def table(head, rows):
-    return ["", "| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1), *("| " + " | ".join(row) + " |" for row in rows), ""]
+def table(head, rows, theirs=None):
+    """The last column says what the paper has; `theirs` is that by the first cell of a row."""
+    lines = [[*head, "in the paper"], *([*row, (theirs or {}).get(row[0], NOT_PUBLIC)] for row in rows)]
+    lines = ["| " + " | ".join(line) + " |" for line in lines]
+    return ["", lines[0], "|---|" + "---:|" * len(head), *lines[1:], ""]
+
+
+def _percent(ratio):
+    return round(100 * abs(ratio - 1))
+
+
+def more_or_less(ratio, what=" time"):
+    """A ratio as a difference, in words that are right on either side of 1, and end with what comes before the other thing."""
+    return f"as much{what} as" if _percent(ratio) == 0 else f"{_percent(ratio)} % {'more' if ratio > 1 else 'less'}{what} than"
+
+
+def span_of(ratios):
+    """The same for the smallest and the largest of several."""
+    low, high = min(ratios), max(ratios)
+    if _percent(low) == _percent(high) and (low > 1) == (high > 1):
+        return more_or_less(low)
+    if low <= 1 <= high:
+        return f"{_percent(low)} % less to {_percent(high)} % more time than"
+    nearer, farther = sorted((_percent(low), _percent(high)))
+    return f"{nearer} to {farther} % {'more' if low > 1 else 'less'} time than"
 
 
 def summary_line(head, shortest, series):
@@ -112,13 +143,13 @@ def summary_line(head, shortest, series):
     return [head, shortest, f"{value_text(most, 'B/s')} at {size_text(size)}", size_text(half_size(series))]
 
 
-def summary(figures, columns, more=()):
+def summary(figures, columns, more=(), theirs=None):
     lines = [summary_line(column.head, cell(figures.get(column, "latency", 8)), figures.series(column, "bandwidth")) for column in columns]
-    return table(["", "8 B", "highest bandwidth", "half of it from"], [*lines, *more])
+    return table(["", "8 B", "highest bandwidth", "half of it from"], [*lines, *more], theirs)
 
 
-def summary_with_share(figures, columns, size):
+def summary_with_share(figures, columns, size, theirs=None):
     """The share is that of Figures.share()."""
     lines = [[*summary_line(column.head, cell(figures.get(column, "latency", 8)), figures.series(column, "bandwidth")), figures.share(column, size)]
              for column in columns]
-    return table(["", "8 B", "highest bandwidth", "half of it from", f"share of the maximum, {size_text(size)}"], lines)
+    return table(["", "8 B", "highest bandwidth", "half of it from", f"share of the maximum, {size_text(size)}"], lines, theirs)

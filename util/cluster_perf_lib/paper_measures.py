@@ -30,7 +30,8 @@ _PVM_PROGRAMS = "fabtests/ip"  # the script skips where they are not built
 _JOBS = "fabtests/scale/jobs.py"
 # The two implementations of MPI-MPC, and MPI above: name of the row -> kind, transport and way to wait.
 GAUSS_WAYS = {"asleep": ("fabric", "cluster/udp", "block"), "polling": ("fabric", "cluster/packet", "spin"),
-              "mpi_udp": ("mpi", "mpi:cluster/udp", ""), "mpi": ("mpi", "mpi:cluster/packet", "")}
+              "mpi_asleep": ("mpi", "mpi:cluster/udp", "block"), "mpi_udp": ("mpi", "mpi:cluster/udp", "spin"),
+              "mpi": ("mpi", "mpi:cluster/packet", "spin")}
 MATRIX_WAYS = {"mpi": "mpi:cluster/packet", "mpi_tcp": "mpi:vader+tcp"}
 
 
@@ -51,14 +52,14 @@ class Form:
     control_sizes: tuple  # values of FI_CLUSTER_NET_EAGER
 
 
-FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nodes=(4, 6, 8, 9),
+FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nodes=(1, 4, 6, 8, 9),
             jobs=("70x4", "24x4", "24x1"), job_ways="cluster,tcp", job_seconds=240,
             gauss_orders=(800, 1000, 1200, 1400, 1600, 1800, 2000), gauss_ways=tuple(GAUSS_WAYS),
             control_order=2000, control_sizes=("256", "1k", "4k", "16k", "64k"))
 QUICK = replace(FULL, repetitions=1, stages=("--rounds", 1), job_ways="cluster", gauss_orders=(800, 1400, 2000), control_sizes=("1k", "4k", "64k"))
 # For the check, whatever the figures.
-SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nodes=(2,),
-             jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling"),
+SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nodes=(1, 2),
+             jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling", "mpi_asleep"),
              control_order=40, control_sizes=("1k",))
 
 
@@ -179,6 +180,7 @@ class Measures:
         transport = replace(transport, environment={**transport.environment, **settings})
         work = [str(order) for order in orders]
         if kind == "mpi":
+            transport = self._runner.asleep(transport) if wait == "block" else transport
             lines = self._mpi(place, transport, 2, [self._program("gauss_mpi"), *work])
         else:
             words = [self._program("gauss_perf"), "--provider", transport.provider, "--wait", wait, "--limit", str(self._runner.limit)]
@@ -230,4 +232,4 @@ def _transport(name, kind):
 
 def targets():
     """The programs to build, and those that need an MPI library."""
-    return ["gauss_perf", "budget_frames", "cluster-ip", "example_pingpong"], ["gauss_mpi", "matmul", "mpi_scale"]
+    return ["gauss_perf", "budget_frames", "cluster-ip", "example_pingpong"], ["gauss_mpi", "matmul", "mpi_scale", "sleeping_yield"]

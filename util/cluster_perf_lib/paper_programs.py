@@ -1,11 +1,14 @@
 """The tables of the page about the papers that whole programs give: stages of a frame, PVM, matrix product, jobs, Gauss elimination.
 
 Each function returns lines of Markdown that end with one sentence, and raises NotMeasured where there are no figures."""
-from .paper_figures import NotMeasured, summary_line, table
+from .paper_figures import NotMeasured, more_or_less, span_of, summary_line, table
 from .rows import size_text, value_text
 
 _LINKS = {"packet": "raw frames", "udp": "UDP"}
-_GAUSS = {"asleep": "UDP, asleep", "polling": "raw frames, polling", "mpi_udp": "MPI, UDP", "mpi": "MPI, raw frames"}
+_GAUSS = {"asleep": "UDP, asleep", "polling": "raw frames, polling", "mpi_asleep": "MPI, UDP, asleep", "mpi_udp": "MPI, UDP, polling",
+          "mpi": "MPI, raw frames, polling"}
+_MATRIX = {"mpi": "MPI, raw frames", "mpi_tcp": "MPI, tcp", "over": "PVM, cluster-ip", "plain": "PVM, tcp"}
+_MATRIX_MPI = ("mpi", "mpi_tcp")  # the others are networks of PVM
 
 
 def _us(value):
@@ -17,7 +20,7 @@ def _seconds(value):
 
 
 def _percent(part, whole):
-    return f"{100 * part / whole:.0f} %"
+    return f"{100 * part / whole:.0f} %" if whole else "-"
 
 
 def stages(figures):
@@ -30,8 +33,8 @@ def stages(figures):
     share = _percent(small["send_kernel"] + small["arrive_kernel"], small["send"] + small["arrive"])
     return [*table(["where the time of a message goes", "sender, provider", "sender, kernel and wire", "receiver, kernel", "receiver, provider"],
                    [[f"{_LINKS[row['link']]}, {size_text(row['bytes'])}", *(f"{max(part, 0):.1f} us" for part in parts(row))] for row in rows]),
-            "Both ends ran one after the other on one processor. The kernel of the sender also passes the frame through the virtual switch into the "
-            f"memory of the receiver, which stands for wire and interrupt: kernels take {share} of a small message over raw frames."]
+            f"Kernels take {share} of the time of a small message over raw frames. Both ends ran one after the other on one processor. The kernel of the "
+            "sender also passes the frame through the virtual switch into the memory of the receiver, which stands for wire and interrupt."]
 
 
 def pvm_line(figures):
@@ -41,19 +44,31 @@ def pvm_line(figures):
 
 
 def matrix(figures):
-    rows = figures.rows("matrix")
-    order, lines, shares = rows[0]["order"], [], []
-    for nodes in sorted({row["nodes"] for row in rows}):
-        by_way = {row["way"]: row for row in rows if row["nodes"] == nodes}
-        ours, tcp = by_way["mpi"], by_way["mpi_tcp"]
-        products = {row["network"]: row["value"] for row in figures.rows("pvm") if row["what"] == "matrix" and row["nodes"] == nodes}
-        shares.append(tcp["talking"] / ours["talking"])
-        lines.append([str(nodes), *(f"{_seconds(row['seconds'])} ({_percent(row['talking'], row['seconds'])})" for row in (ours, tcp)),
-                      *(_seconds(products[network]) if network in products else "-" for network in ("over", "plain"))])
-    return [*table([f"matrix product of order {order}, nodes", "MPI, raw frames (communication)", "MPI, tcp (communication)", "PVM, cluster-ip", "PVM, tcp"],
-                   lines),
-            "The nodes are virtual and share two processors, so more nodes bring no speed-up here, and only the relation of the communication counts: "
-            f"over TCP it takes {min(shares):.2f} to {max(shares):.2f} times as long as over raw frames."]
+    rows, pvm_rows = figures.rows("matrix"), [row for row in figures.rows("pvm") if row["what"] == "matrix"] if figures.has("pvm") else []
+    found = {(row["way"], row["nodes"]): row["seconds"] for row in rows}
+    found.update({(row["network"], row["nodes"]): row["value"] for row in pvm_rows})
+    talking = {(row["way"], row["nodes"]): row["talking"] for row in rows}
+    many = sorted({row["nodes"] for row in rows})
+
+    def cell_of(way, nodes):
+        if (way, nodes) not in found:
+            return "-"
+        notes = [f"{_percent(talking[way, nodes], found[way, nodes])}"] if way in _MATRIX_MPI else []
+        notes += [f"x {found[way, 1] / found[way, nodes]:.2f}"] if found.get((way, 1)) and found[way, nodes] else []
+        return _seconds(found[way, nodes]) + (f" ({'; '.join(notes)})" if notes else "")
+
+    def head_of(way):
+        notes = [*(["communication"] if way in _MATRIX_MPI else []), *(["speed-up"] if gains else [])]
+        return _MATRIX[way] + (f" ({'; '.join(notes)})" if notes else "")
+
+    gains = [(found["mpi", 1] / found["mpi", nodes], nodes) for nodes in many if nodes > 1 and found["mpi", nodes]] if ("mpi", 1) in found else []
+    shares = [talking["mpi_tcp", nodes] / talking["mpi", nodes] for nodes in many if nodes > 1 and talking["mpi", nodes]]
+    beside = f"Over TCP, communication takes {span_of(shares)} over raw frames. " if shares else ""
+    best = (f"The best speed-up over raw frames is {max(gains)[0]:.2f}, on {max(gains)[1]} nodes. " if gains else
+            "This run has no row for one node, so it shows no speed-up. ")
+    return [*table([f"matrix product of order {rows[0]['order']}, nodes", *map(head_of, _MATRIX)],
+                   [[str(nodes), *(cell_of(way, nodes) for way in _MATRIX)] for nodes in many]),
+            f"{beside}{best}The nodes are virtual and {figures.shared_by(max(many))}."]
 
 
 def jobs(figures):
@@ -71,8 +86,8 @@ def jobs(figures):
     lines = [["MPI, cluster" if row["way"] == "cluster" else "MPI, tcp", *cells(row)] for row in shown]
     return [*table([f"{nodes} nodes with {ranks} processes each", "start-up", "barrier", "allreduce 8 B", "memory of a process"], lines),
             f"DAWNING-3000 has 70 nodes with 4 processes each; the largest job that ended here has {nodes} with {ranks}"
-            f"{' (' + ', '.join(not_ended) + ' did not end)' if not_ended else ''}. All of its {nodes * ranks} processes share two processors, so only "
-            "that it ends, and the memory, mean something."]
+            f"{' (' + ', '.join(not_ended) + ' did not end)' if not_ended else ''}, and its {nodes * ranks} processes {figures.shared_by(nodes * ranks)}"
+            f"{', so its times say little' if nodes * ranks > figures.processors else ''}."]
 
 
 def gauss(figures):
@@ -82,12 +97,14 @@ def gauss(figures):
     for order in sorted({row["order"] for row in rows}):
         by_way = {row["way"]: row for row in rows if row["order"] == order}
         lines.append([f"{order:,}", *(f"{_seconds(by_way[way]['seconds'])} ({_seconds(by_way[way]['seconds_talking'])})" for way in ways),
-                      f"{by_way[ways[0]]['digits']:.1f}"])
+                      f"{by_way[ways[0]]['digits']:.1f} ({by_way[ways[0]]['least_digits']:.1f})"])
     asleep, polling = (sum(row["seconds_talking"] for row in rows if row["way"] == way) for way in ("asleep", "polling"))
-    return [*table(["Gauss elimination, order", *(f"{_GAUSS[way]} (communication)" for way in ways), "exact digits"], lines),
-            "Every number is carried with two roundings, as CADNA does it: each operation is rounded up for one of two samples and down for the other, at "
-            "random, and the digits on which they agree are exact. Two nodes exchange columns; communication includes the wait for the other node. "
-            f"Over all orders it takes {asleep / polling:.2f} times as long with calls and interrupts as at user level with polling."]
+    worst = max(row["overclaimed"] for row in rows)
+    return [*table(["Gauss elimination, order", *(f"{_GAUSS[way]} (communication)" for way in ways), "exact digits: mean (least)"], lines),
+            f"Over all orders, communication with calls and interrupts takes {more_or_less(asleep / polling)} at user level with polling. "
+            "Two nodes exchange columns, and communication includes the wait for the other node. Every number is carried with two roundings, as CADNA does "
+            "it: at random, one of two samples is rounded up and the other down, and the digits on which they agree count as exact. At most "
+            f"{100 * worst:.1f} % of the unknowns have fewer exact digits than that."]
 
 
 def exchanges(figures):
@@ -95,14 +112,15 @@ def exchanges(figures):
         return row["seconds_talking"] / row["exchanges"] * 1e6
 
     rows = figures.rows("gauss")
+    ways = [way for way in _GAUSS if any(row["way"] == way for row in rows)]
     lines = []
     for order in sorted({row["order"] for row in rows}):
         by_way = {row["way"]: row for row in rows if row["order"] == order}
         one = by_way["polling"]
         lines.append([f"{order:,}", f"{one['exchanges']:,}", f"{one['bytes'] / 1e6:.1f} MB", f"{one['bytes'] / one['exchanges'] / 1024:.1f} KB",
-                      f"{one['largest'] / 1024:.1f} KB", *(_us(time_of_one(by_way[way])) for way in ("asleep", "polling"))])
-    return [*table(["exchanges, order", "messages", "in all", "mean size", "largest", "time of one, asleep", "time of one, polling"], lines),
-            "The number of messages grows with the order, the bytes with its square; the time of an exchange includes what the other node computes first."]
+                      f"{one['largest'] / 1024:.1f} KB", *(_us(time_of_one(by_way[way])) for way in ways)])
+    return [*table(["exchanges, order", "messages", "in all", "mean size", "largest", *(f"time of one: {_GAUSS[way]}" for way in ways)], lines),
+            "The number of messages grows with the order, and the bytes with its square. The time of an exchange includes what the other node computes first."]
 
 
 def control(figures):
@@ -110,8 +128,8 @@ def control(figures):
     best = min(rows, key=lambda row: row["seconds"])
     lines = [[f"{row['at_once']}", _seconds(row["seconds"]), _seconds(row["seconds_talking"])] for row in rows]
     return [*table(["data in a control message up to", f"order {rows[0]['order']:,}", "communication"], lines),
-            "MPI-MPC sends short messages inside its control messages, whose best size the paper looks for. Here that is `FI_CLUSTER_NET_EAGER`: larger "
-            f"messages are announced, and the receiver pulls them. The elimination is fastest with {best['at_once']} (the default is 64k)."]
+            f"The elimination is fastest with {best['at_once']} (the default is 64k). MPI-MPC sends short messages inside its control messages, whose best size "
+            "the paper looks for. Here that is `FI_CLUSTER_NET_EAGER`: larger messages are announced, and the receiver pulls them."]
 
 
 def mailbox(figures):
@@ -119,7 +137,8 @@ def mailbox(figures):
     more = max(row["mailbox"] / row["plain"] for row in rows) - 1
     return [*table(["mailboxes, raw frames", "mailbox", "the same messages without"],
                    [[size_text(row["bytes"]), _us(row["mailbox"]), _us(row["plain"])] for row in rows]),
-            f"DECK's mailboxes are an example here (`examples/mailbox`): names, types and threads cost at most {100 * max(more, 0):.0f} % of a message."]
+            f"With names, types and threads, a message takes at most {more_or_less(1 + more)} without. DECK's mailboxes are an example here "
+            "(`examples/mailbox`)."]
 
 
 TABLES = {"mailbox": mailbox, "stages": stages, "matrix": matrix, "jobs": jobs, "gauss": gauss, "exchanges": exchanges, "control": control}

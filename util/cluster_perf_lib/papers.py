@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from . import paper_programs
 from .machine import CLASS_FAR, CLASS_NEAR, SHARED_CACHE_NS, class_of, in_words
-from .paper_figures import (ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI, Figures, NotMeasured, cell,
-                            half_size, kept, summary, summary_with_share, table)
+from .paper_figures import (NOT_PUBLIC, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI, UDP_MPI_ASLEEP,
+                            Figures, NotMeasured, cell, half_size, kept, more_or_less, summary, summary_with_share, table)
 from .rows import size_text, value_text
 from .samples import times_as_good
 
@@ -19,6 +19,11 @@ _WIDTH = 110
 _BUSY, _VERY_BUSY = 0.5, 4  # load
 _NOT_AT_HAND = "figures of the paper itself are not at hand."
 _CLASSES = {"near": CLASS_NEAR, "far": CLASS_FAR}
+
+
+def _short(sentence):
+    """What a section says in one sentence."""
+    return f"**{sentence}**"
 
 
 def _pvm_columns(figures):
@@ -38,54 +43,71 @@ def _by_size(figures, columns, measure, pvm):
                   for size in SIZES if measure == "latency" or size >= _SMALL])
 
 
+def _time(figures, column, size):
+    return figures.get(column, "latency", size)["median"]
+
+
 def _clic(figures):
     columns, pvm = (OURS, OURS_MPI, TCP, TCP_MPI), _pvm_columns(figures)
-    gain = times_as_good(figures.get(OURS_MPI, "latency", _SMALL), figures.get(TCP_MPI, "latency", _SMALL))
-    large = times_as_good(figures.get(OURS_MPI, "bandwidth", _LARGE), figures.get(TCP_MPI, "bandwidth", _LARGE))
+    small = _time(figures, OURS_MPI, _SMALL) / _time(figures, TCP_MPI, _SMALL)
+    large = 1 / times_as_good(figures.get(OURS_MPI, "bandwidth", _LARGE), figures.get(TCP_MPI, "bandwidth", _LARGE))
     beside = ("PVM takes its direct route, TCP between the tasks, over the plain network or over cluster-ip." if pvm
               else paper_programs.or_reason(lambda found: found.pvm("over"), figures, "PVM")[-1])
-    return [*_by_size(figures, columns, "latency", pvm),
-            f"CLIC goes around TCP/IP, and so do raw frames: MPI over them is {gain:.2f} times as good as over TCP for {size_text(_SMALL)}. {beside}",
-            *_by_size(figures, columns, "bandwidth", pvm),
-            f"Streams of {size_text(_LARGE)} with MPI are {large:.2f} times as good as over TCP.{' The figures of PVM are of its ping-pong.' if pvm else ''}",
+    return [_short(f"CLIC goes around TCP/IP, and so do raw frames: with MPI over them, {size_text(_SMALL)} takes {more_or_less(small)} over TCP, and "
+                   f"a stream of {size_text(_LARGE)} {more_or_less(large)} over TCP."),
+            *_by_size(figures, columns, "latency", pvm), beside,
+            *_by_size(figures, columns, "bandwidth", pvm), *(["The figures of PVM are of its ping-pong."] if pvm else []),
             *paper_programs.or_reason(paper_programs.stages, figures, "The stages of a frame"),
             *paper_programs.or_reason(paper_programs.matrix, figures, "The matrix product")]
 
 
 def _bcl(figures):
-    share = figures.get(ON_NODE, "latency", 8)["median"] / figures.get(OURS, "latency", 8)["median"]
-    columns, more, above = [ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, TCP], [], "TCP/IP above the provider was not measured in this run"
+    share = _time(figures, ON_NODE, 8) / _time(figures, OURS, 8)
+    columns, more, above, pvm = [ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, TCP], [], "TCP/IP above the provider was not measured in this run", ""
     if figures.series(OVER_IP, "bandwidth"):
         columns.append(OVER_IP)
-        times = figures.get(OVER_IP, "latency", 8)["median"] / figures.get(TCP, "latency", 8)["median"]
-        above = (f"TCP/IP above the provider takes {times:.1f} times as long as on the bare network, since each packet passes through a daemon on "
-                 "either node")
+        times = _time(figures, OVER_IP, 8) / _time(figures, TCP, 8)
+        above = f"TCP/IP above the provider takes {times:.1f} times the time of TCP/IP on the bare network"
+        pvm = "Each packet over cluster-ip passes through a daemon on either node. "
     try:
-        more, pvm = [paper_programs.pvm_line(figures)], "PVM comes on top of that"
+        more = [paper_programs.pvm_line(figures)]
     except NotMeasured as reason:
-        pvm = f"PVM was not measured in this run ({reason})"
-    return [*summary(figures, columns, more),
-            f"BCL-3 has a way of its own inside a node, and so has the provider: a message there takes {100 * share:.0f} % of the time of one between "
-            f"nodes, because it needs no call of the kernel. {above}; {pvm}.",
+        pvm += f"PVM was not measured in this run ({reason}). "
+    return [_short(f"BCL-3 has a way of its own inside a node, and so has the provider: there, a message takes {more_or_less(share)} between nodes, and "
+                   f"{above}."),
+            *summary(figures, columns, more),
+            f"{pvm}A message inside a node needs no call of the kernel.",
             *paper_programs.or_reason(paper_programs.jobs, figures, "70 nodes with 4 processes each")]
 
 
 def _bip(figures):
-    return [*summary_with_share(figures, (OURS, OURS_MPI, ON_NODE, ON_NODE_MPI), _LARGE),
-            "BIP has the layers that the provider has: one between nodes, one inside them (BIP-SMP), MPI above (MPI-BIP). Between nodes, half of the highest "
-            f"bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller messages share frames, but each message costs "
-            "some time. The maximum is the fastest stream of the kernel between nodes, and the fastest copy by one processor inside a node, which two "
-            "processors that copy together can exceed."]
+    pairs = {"between nodes": (OURS, OURS_MPI), "inside a node": (ON_NODE, ON_NODE_MPI)}
+    above = {place: _time(figures, mpi, 8) - _time(figures, own, 8) for place, (own, mpi) in pairs.items()}
+    costs = " and ".join(f"{value_text(abs(more), 'us')} {'more' if more >= 0 else 'less'} {place}" for place, more in above.items())
+    return [_short("BIP has the layers that the provider has, one between nodes, one inside them (BIP-SMP) and MPI above (MPI-BIP): with MPI, a message of 8 B "
+                   f"takes {costs}."),
+            *summary_with_share(figures, (OURS, OURS_MPI, ON_NODE, ON_NODE_MPI), _LARGE,
+                                {OURS.head: "BIP: less than 5 us; more than 125 MB/s; half of it from 4 KB"}),
+            f"Between nodes, half of the highest bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller messages share "
+            "frames, but each message costs some time. The maximum is the fastest stream of the kernel between nodes. Inside a node it is the fastest copy by "
+            "one processor, which sender and receiver together can exceed."]
+
+
+_MPC_LAYERS, _MPC_MPI = "5 to 40 us; 490 Mbit/s (both layers)", "26 us; 450 Mbit/s"
 
 
 def _mpc(figures):
     polling = "user level and polling (raw frames)"
-    heads = {UDP_ASLEEP: UDP_ASLEEP.head, OURS: polling, UDP_MPI: "MPI, UDP, polling", OURS_MPI: "MPI, raw frames, polling"}
-    rows = [[head, cell(figures.get(column, "latency", 8)), cell(figures.get(column, "bandwidth", _LARGE))] for column, head in heads.items()]
-    gain = times_as_good(figures.get(OURS, "latency", 8), figures.get(UDP_ASLEEP, "latency", 8))
-    return [*table(["", "8 B", "1 MB"], rows),
-            f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts. Here polling over raw frames is {gain:.2f} times as fast as UDP "
-            "with a wait that sleeps. Most of the difference is the time in which the kernel wakes the sleeper: the kernel sends the frame in both cases.",
+    heads = {UDP_ASLEEP: UDP_ASLEEP.head, OURS: polling, UDP_MPI_ASLEEP: UDP_MPI_ASLEEP.head, UDP_MPI: "MPI, UDP, polling",
+             OURS_MPI: "MPI, raw frames, polling"}
+    rows = [[head, cell(figures.get(column, "latency", 8)), cell(figures.get(column, "bandwidth", _LARGE))] for column, head in heads.items()
+            if column != UDP_MPI_ASLEEP or figures.get(column, "latency", 8)]
+    share = _time(figures, OURS, 8) / _time(figures, UDP_ASLEEP, 8)
+    theirs = {head: _MPC_MPI if head.startswith("MPI") else _MPC_LAYERS for head in heads.values()}
+    return [_short(f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts: here, 8 B by polling over raw frames takes {more_or_less(share)} "
+                   "by UDP with a wait that sleeps."),
+            *table(["", "8 B", "1 MB"], rows, theirs),
+            "The kernel sends the frame in both cases, but it also wakes the sleeper.",
             *paper_programs.or_reason(paper_programs.gauss, figures, "The Gauss elimination"),
             *paper_programs.or_reason(paper_programs.exchanges, figures, "Its exchanges"),
             *paper_programs.or_reason(paper_programs.control, figures, "The size of control messages")]
@@ -97,9 +119,11 @@ def _deck(figures):
             for column in (OURS, UDP, TCP, OURS_MPI, TCP_MPI)]
     if all(share == "-" for share in rows[0][2:]):
         raise ValueError("no bare stream")
-    return [*table(["", "64 B", *(f"share of the maximum, {size_text(size)}" for size in sizes)], rows),
-            "DECK states its bandwidth as a share of what the card can do. Here the maximum is the fastest stream of the kernel without any protocol above, on "
-            "the same machine: the rest goes into headers, checksums, acknowledgements and copies.",
+    return [_short(f"DECK states its bandwidth as a share of what the card can do: here, messages of {size_text(_LARGE)} reach {figures.share(OURS, _LARGE)} of "
+                   f"the maximum over raw frames and {figures.share(TCP, _LARGE)} over tcp."),
+            *table(["", "64 B", *(f"share of the maximum, {size_text(size)}" for size in sizes)], rows),
+            "The maximum is the fastest stream of the kernel without any protocol above, on the same machine. The rest goes into headers, checksums, "
+            "acknowledgements and copies.",
             *paper_programs.or_reason(paper_programs.mailbox, figures, "Mailboxes")]
 
 
@@ -193,13 +217,15 @@ def render(runs):
         lines += [f"- {_about(report)}"]
     lines += [f"- There is no run on a machine {words} yet." for name, words in _CLASSES.items() if name not in runs]
     lines += ["", "The nodes are virtual, so no wire and no card take part: absolute figures of 1998 to 2003 and these do not compare, but their "
-              "relations do."]
+              "relations do.", "",
+              f"The last column of each table has what the papers themselves, or their public abstracts, say. Where it says *{NOT_PUBLIC}*, none of "
+              "these has the number."]
     for paper in PAPERS:
         lines += ["", f"## {paper.name}", "", f"{paper.title}. {paper.theirs}"]
         for name, report in runs.items():
             if len(runs) > 1:
                 lines += ["", f"### A machine {_CLASSES[name]} (revision {report['machine']['revision']})"]
-            lines += _part(paper, report)
+            lines += ["", *_part(paper, report)]
         lines += ["", paper.lacking] if paper.lacking else []
     return "\n".join(_wrapped(line) for line in lines)
 

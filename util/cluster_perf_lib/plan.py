@@ -128,7 +128,7 @@ def papers():
     latency = Group("latency", _each("latency", [8, 64, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, _MIB], 1))
     bandwidth = Group("bandwidth", _each("bandwidth", [64, _KIB, 4 * _KIB, 16 * _KIB, 64 * _KIB, 256 * _KIB, _MIB, 4 * _MIB]))
     asleep = Group("asleep", [Item("latency", 8), Item("bandwidth", _MIB, 16)], wait="block", places=(BETWEEN,))
-    return Plan(groups=[latency, bandwidth, asleep], mpi_groups=[latency, bandwidth], bare_inside=_each("copy", [_MIB], 1),
+    return Plan(groups=[latency, bandwidth, asleep], mpi_groups=[latency, bandwidth, asleep], bare_inside=_each("copy", [_MIB], 1),
                 bare_between=_streams(), repetitions=5, milliseconds=60)
 
 

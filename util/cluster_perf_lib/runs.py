@@ -38,10 +38,18 @@ class Runner:
         except RuntimeError as error:
             raise Skipped(str(error)) from error
         if transport.kind in ("mpi", "crowd"):
-            return self._mpi(place, transport, items, self.crowd if transport.kind == "crowd" else 2)
+            chosen = self.asleep(transport) if group.wait == "block" else transport
+            return self._mpi(place, chosen, items, self.crowd if transport.kind == "crowd" else 2)
         if transport.kind == "ucx":
             return self._ucx(place, transport, items)
         return self._pair(place, transport, items, group.wait)
+
+    def asleep(self, transport):
+        """The transport of an MPI library whose ranks sleep while they wait."""
+        library = "" if build.installed else os.path.realpath(self.program("sleeping_yield"))
+        if not os.path.exists(library):
+            raise Skipped("sleeping_yield is not built: it belongs to the tests of the source tree")
+        return transports.asleep(transport, library)
 
     def distance(self):
         """The nanoseconds that a cache line takes between the two processors; 0 if unknown."""

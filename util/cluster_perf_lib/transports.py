@@ -109,6 +109,11 @@ def with_key(transport, end):
         **transport.environment, "FI_CLUSTER_KEY": "5e" * 32, "FI_CLUSTER_SECURITY": end.removeprefix("/")})
 
 
+def asleep(transport, library):
+    """MPI that sleeps while it waits. Open MPI yields when it is idle, and the library sleeps in its place until a datagram has arrived."""
+    return replace(transport, arguments=(*transport.arguments, *_YIELD, "-x", f"LD_PRELOAD={library}"))
+
+
 def environment(transport, directory):
     """The environment of this process without settings that would change the transport, and with those of this
     transport."""
