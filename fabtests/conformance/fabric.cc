@@ -40,7 +40,7 @@ Info make_hints(const Options& options) {
   Info hints(fi_allocinfo());
   hints->caps = options.caps;
   hints->mode = 0;
-  hints->addr_format = FI_SOCKADDR_IN;
+  hints->addr_format = setting("CONFORMANCE_FAMILY", "4") == "6" ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
   hints->ep_attr->type = options.type;
   hints->domain_attr->av_type = options.av_type;
   hints->domain_attr->threading = options.threading;

@@ -6,6 +6,7 @@
 // The setting comes from the environment, so that one binary runs everywhere:
 //   CONFORMANCE_PROVIDER       the provider under test (default: cluster)
 //   CONFORMANCE_NODE           numeric source address for every endpoint (default: provider's choice)
+//   CONFORMANCE_FAMILY         6: addresses of IPv6 (default: 4)
 //   CONFORMANCE_NETNS_A, _B    network namespaces (name or path) of even and of odd sides
 //   CONFORMANCE_NETNS_C, _D    if these are there, too: of every fourth side, from the first to the fourth
 //   CONFORMANCE_ENV_A, _B      "NAME=value NAME=value": environment of even and of odd sides

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""The networks that people have, through real routers: in each of them an MPI job, a checked stream and histories of remote memory
+accesses, beside Open MPI over TCP.
+
+    networks.py --build BUILD [--row NAME]... [--short] [--seconds 8] [--list]
+
+Each row is a network (layouts.py). Without --short it runs: mpi_check over the provider and over TCP, one rank a node; a stream
+between the first node and the last, whose bytes are checked; random histories of remote accesses, judged. In some rows something
+happens in mid-job. `first` is the time until the first messages have gone both ways, `still` the longest time without a message
+after that. With --short it runs the rows marked short, without TCP and the larger part of mpi_check. A row that is `known` to fail
+names the reason; it counts as an error when it passes. Times are those of a machine that has other work.
+"""
+import argparse
+import dataclasses
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+HERE = os.path.dirname(os.path.realpath(__file__))
+for part in ("mpi", "life"):
+    sys.path.insert(0, os.path.join(HERE, "..", part))
+import layouts  # noqa: E402
+import life_process  # noqa: E402
+import run_mpi  # noqa: E402
+from life_process import Life, Process, virtual_nodes  # noqa: E402
+
+SIZES = (8, 1400, 20_000, 300_000)  # in less than a frame, one, several, by rendezvous
+SHORT_SECONDS, CUT_AFTER_SECONDS, AFTERWARDS_SECONDS = 1.5, 1.0, 3.0
+STILL_MAX_SECONDS = 60  # of a round of the stream; then the row has failed
+JOB_SECONDS = 150
+SHORT_OUTAGE, LONG_OUTAGE = 8, 45
+UNEXPECTED = "not as expected:"
+
+
+@dataclasses.dataclass
+class Row:
+    name: str
+    make: Callable
+    short: bool = False
+    known: str = ""  # why it fails
+    says: str = ""  # what the log must say then, within `still` seconds of the first message
+    still: float = 3.0  # the bound, besides what happens in mid-job
+
+
+ROWS = [
+    Row("one switch, nothing special", layouts.plain),
+    Row("20 interfaces of mixed kinds", layouts.twenty_interfaces, short=True),
+    Row("VLAN", layouts.vlan),
+    Row("macvlan on hosts without an address", layouts.macvlan),
+    Row("IPv6 only, through a router", layouts.ipv6_only, short=True),
+    Row("VXLAN between two networks", layouts.vxlan),
+    Row("tunnel like WireGuard", layouts.tunnel_without_hardware_addresses, short=True),
+    Row("MTU 9000, a hop of 1500 that drops silently", layouts.narrow_silent_hop, short=True),
+    Row("asymmetric routes, each router forwards one way", layouts.asymmetric_routes,
+        known="the packet link sends to the router from which the peer's frames come; FI_CLUSTER_LINK=udp helps"),
+    Row("stateful firewall, one side may begin", layouts.one_way_firewall, short=True),
+    Row("switch reboots", layouts.rebooting_switch),
+    Row("three networks, one of two routers dies", layouts.killed_router, short=True, still=5.0),
+    Row("address translation on one side", layouts.translation_on_one_side,
+        known="the called side knows its peer by another address (docs/design/28-translation.md)"),
+]
+
+
+class Failed(Exception):
+    """A part of a row fails; the text says how."""
+
+
+class Cut(threading.Thread):
+    """What happens in mid-job, while the job runs. `program`: it happens once each rank of this program has begun."""
+
+    def __init__(self, network, program=None):
+        super().__init__(daemon=True)
+        self.network, self.program, self.done, self.over = network, program, threading.Event(), threading.Event()
+        self.lasted = 0.0  # from the cut to the end of what mends it
+
+    def __enter__(self):
+        if self.network.cut:
+            self.start()
+        return self
+
+    def all_run(self):
+        """Whether the program runs in the node of each rank."""
+        wanted = {os.readlink(self.network.cluster.namespace(node)) for node in range(1, self.network.ranks + 1)}
+        for pid in subprocess.run(["pgrep", "-x", self.program], capture_output=True, text=True, check=False).stdout.split():
+            try:
+                wanted.discard(os.readlink(f"/proc/{pid}/ns/net"))
+            except OSError:  # it has ended
+                continue
+        return not wanted
+
+    def run(self):
+        while self.program and not self.all_run():
+            if self.over.wait(0.2):
+                return
+        time.sleep(CUT_AFTER_SECONDS)
+        since = time.monotonic()
+        self.network.cut()
+        if self.network.away:
+            time.sleep(self.network.away)
+            self.network.mend()
+        self.lasted = time.monotonic() - since
+        self.done.set()
+
+    def goes_on(self):
+        return self.network.cut is not None and not self.done.is_set()
+
+    def __exit__(self, *_):
+        if self.network.cut:
+            self.over.set()
+            self.join()
+            if self.done.is_set() and not self.network.away:
+                self.network.mend()
+
+
+class Stream:
+    """Messages of all kinds there and back between two nodes."""
+
+    def __init__(self, network):
+        self.network = network
+        self.ends = [Process(network.cluster.command(node), FI_LOG_LEVEL="warn", **network.settings) for node in (1, network.ranks)]
+        self.seed, self.rounds, self.begun, self.first, self.still, self.away = 0, 0, 0.0, 0.0, 0.0, 0.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for end in self.ends:
+            end.close()
+
+    def send(self, one, other, handle):
+        """One message of each size, all at a time."""
+        expected, sent = set(), []
+        for size in SIZES:
+            self.seed += 1
+            expected.add((self.seed, size))
+            sent.append(f"m{self.seed}")
+            one.do(f"say {sent[-1]} {size} {handle} {self.seed}")
+        deadline = time.monotonic() + STILL_MAX_SECONDS
+        while not other.until(lambda: expected <= set(other.got), 0.2):
+            one.take()
+            self.check(one, [operation for operation in sent if operation in one.ends])
+            if time.monotonic() > deadline:
+                raise Failed(f"messages do not arrive within {STILL_MAX_SECONDS} s: {first_warning(self.log()) or 'no word in the log'}")
+        other.got.clear()
+        self.check(one, sent)
+
+    def check(self, one, operations):
+        for operation in operations:
+            error, _, text = one.end(operation) or (1, 0, "a send does not end")
+            if error != 0:
+                raise Failed(f"{text}: {first_warning(self.log()) or 'no word in the log'}")
+
+    def round(self, handles):
+        """The last node begins: in some networks only it can."""
+        since = time.monotonic()
+        self.send(*self.ends[::-1], handles[1])
+        self.send(*self.ends, handles[0])
+        return time.monotonic() - since
+
+    def run(self, seconds):
+        for end in self.ends:
+            end.do(f"keep {2 * len(SIZES)} {max(SIZES)}")
+        handles = self.ends[0].peer(self.ends[1].name), self.ends[1].peer(self.ends[0].name)
+        self.begun = time.monotonic()
+        self.first = self.round(handles)
+        with Cut(self.network) as cut:
+            until = time.monotonic() + seconds
+            while time.monotonic() < until:
+                going_on = cut.goes_on()
+                self.still = max(self.still, self.round(handles))
+                self.rounds += 1
+                if going_on:
+                    until = max(until, time.monotonic() + AFTERWARDS_SECONDS)
+        self.away = cut.lasted
+
+    def log(self):
+        return "".join(end.log() for end in self.ends)
+
+
+def judge_loss(row, stream, failure):
+    """A row that is known to fail does so soon, and names the cause; otherwise it is an error of its own."""
+    took = time.monotonic() - stream.begun
+    text = f"{failure} (after {took:.1f} s)"
+    soon = took <= row.still * life_process.LATE
+    return text if soon and row.says in stream.log() else f"{UNEXPECTED} {text}"
+
+
+def first_warning(log):
+    """The first warning of the provider, without what names one process."""
+    found = re.search(r"libfabric:\S*cluster:\S*<warn> *(.*)", log)
+    return found.group(1).strip() if found else ""
+
+
+def mpi(options, network, path, log):
+    """Seconds of one job."""
+    words = ["--nodes", str(network.ranks), "--ranks", str(network.ranks), "--path", path, "--provider", Life.plugin, "--seconds",
+             str(JOB_SECONDS)]
+    for setting in (*network.mca, *(network.tcp_mca if path == "tcp" else ())):
+        words += ["--mca", setting]
+    for name, value in network.settings.items():
+        words += ["--set", f"{name}={value}"]
+    program = [os.path.join(Life.build, "fabtests", "mpi", "mpi_check"), "--rounds", "1", "--timeout", str(JOB_SECONDS - 10)]
+    if options.short:
+        program += ["--only", "point"]
+    job = run_mpi.parser().parse_args([*words, "--", *program])
+    since = time.monotonic()
+    with Cut(network, "mpi_check"):
+        status, output, sums = run_mpi.launch(job, network.cluster)
+        took = time.monotonic() - since
+    log.append(f"--- mpi_check over {path}\n{output}")
+    wrong = run_mpi.missing(job, output, sums) if path == "cluster" and status == 0 else []
+    if status != 0 or "PASS mpi_check" not in output or wrong:
+        said = [line for line in output.splitlines() if line.startswith("FAIL") or "ended after" in line]
+        raise Failed("; ".join([*said[:1], *wrong[:1], first_warning(output)]).strip("; ") or f"exit status {status}")
+    return took
+
+
+def histories(network, log):
+    """Seconds of random histories between the same nodes."""
+    revision = subprocess.run(["git", "-C", HERE, "rev-parse", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    environment = virtual_nodes.of_provider(Life.plugin, **network.settings)
+    environment |= {"CONFORMANCE_NETNS_A": network.cluster.namespace(1), "CONFORMANCE_NETNS_B": network.cluster.namespace(network.ranks),
+                    "CONFORMANCE_FAMILY": str(network.family)}
+    since = time.monotonic()
+    command = [os.path.join(Life.build, "fabtests", "litmus", "histories"), "--gtest_brief=1", "--batches", "2", "--sides", "2", "--seed-of",
+               f"{network.cluster.name} {revision}"]
+    try:
+        done = subprocess.run(network.cluster.command(1, *command), env=environment, capture_output=True, text=True, check=False,
+                              timeout=JOB_SECONDS)
+    except subprocess.TimeoutExpired as late:
+        raise Failed(f"no end within {JOB_SECONDS} s") from late
+    log.append(f"--- histories\n{done.stdout}{done.stderr}")
+    if done.returncode != 0:
+        raise Failed(f"exit status {done.returncode}")
+    return time.monotonic() - since
+
+
+class Result:
+    """What a row shows, one cell for each part."""
+
+    def __init__(self, row):
+        self.row, self.cells, self.failures, self.log, self.warning = row, {}, [], [], ""
+
+    def part(self, name, run, counts=True):
+        try:
+            self.cells[name] = run()
+        except (Failed, RuntimeError) as failure:
+            text = str(failure).splitlines()[0][:200]
+            self.cells[name] = f"fails: {text}"
+            if counts:
+                self.failures.append(f"{name}: {text}")
+
+    def stream(self, network, seconds):
+        with Stream(network) as stream:
+            try:
+                stream.run(seconds)
+            except Failed as failure:
+                raise Failed(judge_loss(self.row, stream, failure) if self.row.says else str(failure)) from failure
+            finally:
+                self.log.append(f"--- stream\n{stream.log()}")
+                self.warning = first_warning(stream.log())
+            bound = self.row.still * life_process.LATE + stream.away
+            if stream.still > bound:
+                raise Failed(f"no message for {stream.still:.1f} s, which is more than {bound:.1f} s")
+        messages = 2 * len(SIZES) * (stream.rounds + 1)
+        return f"{messages} messages, first {stream.first:.1f} s, still {stream.still:.1f} s"
+
+
+def run_row(options, row):
+    result = Result(row)
+    make = row.make
+    if make is layouts.rebooting_switch:
+        def make():
+            return layouts.rebooting_switch(SHORT_OUTAGE if options.short else LONG_OUTAGE)
+    network = make()
+    try:
+        if not (options.short and row.known):
+            result.part("mpi_check", lambda: f"{mpi(options, network, 'cluster', result.log):.1f} s")
+        result.part("stream", lambda: result.stream(network, SHORT_SECONDS if options.short else options.seconds))
+        if not options.short:
+            result.part("histories", lambda: f"{histories(network, result.log):.1f} s")
+            result.part("Open MPI over TCP", lambda: f"{mpi(options, network, 'tcp', result.log):.1f} s", counts=False)
+    finally:
+        network.down()
+    result.cells["set"] = " ".join(f"{name}={value}" for name, value in network.settings.items()) or "nothing"
+    result.cells["first warning"] = result.warning or "none"
+    return result
+
+
+def print_table(results):
+    columns = list(dict.fromkeys(name for result in results for name in result.cells))
+    print("\n| network | " + " | ".join(columns) + " |\n|" + "---|" * (1 + len(columns)))
+    for result in results:
+        name = result.row.name + (f" (known: {result.row.known})" if result.row.known else "")
+        print("| " + " | ".join([name, *(str(result.cells.get(column, "")).replace("|", "/") for column in columns)]) + " |")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", required=True)
+    parser.add_argument("--row", dest="rows", action="append", metavar="NAME", help="rows whose name contains this (may be repeated)")
+    parser.add_argument("--short", action="store_true", help="the form of the check")
+    parser.add_argument("--seconds", type=float, default=8, help="of a stream, besides what happens in it (default: %(default)s)")
+    parser.add_argument("--list", action="store_true", help="names the rows")
+    parser.add_argument("--verbose", action="store_true", help="prints what the programs of each row print")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    chosen = [row for row in ROWS if (row.short or not options.short or options.rows)
+              and any(word in row.name for word in options.rows or [""])]
+    if options.list:
+        print("\n".join(row.name + (f" (known: {row.known})" if row.known else "") for row in chosen))
+        return 0
+    Life.build = os.path.abspath(options.build)
+    Life.plugin = os.path.join(Life.build, "prov", "cluster")
+    Life.program = os.path.join(Life.build, "fabtests", "life", "life_peer")
+    virtual_nodes.require("mpirun", "nft", "ip")
+    results, wrong, not_here = [], 0, 0
+    for row in chosen:
+        since = time.monotonic()
+        try:
+            result = run_row(options, row)
+        except layouts.NotHere as reason:
+            print(f"not here: {row.name}: {reason}", flush=True)
+            not_here += 1
+            continue
+        results.append(result)
+        failed = bool(result.failures) != bool(row.known) or any(UNEXPECTED in each for each in result.failures)
+        wrong += failed
+        verdict = "FAIL" if failed else "known" if row.known else "ok"
+        print(f"{verdict}: {row.name}, {time.monotonic() - since:.0f} s: {result.cells}", flush=True)
+        if row.known and not result.failures:
+            print(f"   it passes now, so `known` can go: {row.known}")
+        if failed or options.verbose:
+            print("\n".join(result.log)[-20_000:], flush=True)
+    if results:
+        print_table(results)
+    print(f"{len(results)} networks, {wrong} failed, {not_here} not here")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
