@@ -27,8 +27,9 @@ class PassiveEnd {
   PassiveEnd(Courier& courier, RequestListener& listener) : courier_(courier), listener_(listener) {}
 
   void arrived(const SocketAddress& from, const Message& message) {
-    if (message.kind != MessageKind::request) return;
     const ConnectRequest request{from, message.id};
+    if (message.kind == MessageKind::claim) return reject(request, {});  // this is no longer the taker
+    if (message.kind != MessageKind::request) return;
     if (!listener_.requested(request, message.data)) reject(request, {});
   }
   /// Tells the asker that the endpoint `taker` will answer it.

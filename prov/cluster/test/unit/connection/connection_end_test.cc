@@ -232,6 +232,8 @@ TEST_F(ConnectionTest, AListenerReportsRequestsOrRejectsThem) {
   EXPECT_EQ(taken(), Log{});
   listener.arrived(kAsker, {MessageKind::request, kId, data("please")});
   EXPECT_EQ(taken(), (Log{"requested " + asker + " please"}));
+  listener.arrived(kAsker, {MessageKind::claim, kId, {}});
+  EXPECT_EQ(taken(), (Log{"send 3 " + asker + " "})) << "it has the port of an endpoint that has ended";
   listener.hand_over({kAsker, kId}, kAcceptor);
   EXPECT_EQ(taken(), (Log{"send 5 " + asker + " " + text(encode_address(kAcceptor))}));
   takes_requests = false;
