@@ -241,7 +241,8 @@ PAIR_TEST(Connection, AClosedEndpointLeavesNoEvents) {
   pair.host.meet(side);
 }
 
-// Whether a request comes before the listener closes, meanwhile or after it, the listener survives.
+// Whether a request comes before the listener closes, meanwhile or after it, the listener survives, and the
+// attempt ends.
 PAIR_TEST(Connection, AListenerClosesWhileRequestsArrive) {
   Host host;
   for (int round = 0; round < 3; ++round) {
@@ -254,7 +255,7 @@ PAIR_TEST(Connection, AListenerClosesWhileRequestsArrive) {
     } else {
       const Owned<fid_ep> end = host.open(host.info.get());
       ASSERT_EQ(fi_connect(end.get(), side.receive_blob(0).data(), nullptr, 0), 0);
-      host.next(milliseconds(5));
+      EXPECT_EQ(host.next().error, FI_ECONNREFUSED);
     }
     host.meet(side);
   }
@@ -305,6 +306,58 @@ PAIR_TEST(Connection, ARejectBringsItsData) {
   EXPECT_EQ(refused.fid, &end->fid);
   EXPECT_EQ(refused.data, "no");
   host.meet(side);
+}
+
+PAIR_TEST(Connection, AnAttemptEndsIfTheTakerOfItsRequestDies) {
+  setenv("FI_CLUSTER_PEER_TIMEOUT", setting("CONFORMANCE_PEER_TIMEOUT", "2000").c_str(), 1);
+  Host host;
+  if (side.first()) {
+    auto passive = host.listen();
+    side.send_blob(1, name_of(passive->fid));
+    const Event request = host.next();
+    ASSERT_EQ(request.kind, std::uint32_t{FI_CONNREQ});
+    const auto end = host.open(request.info.get());
+    passive.reset();  // the request belongs to `end`
+    EXPECT_EQ(host.next(milliseconds(500)).kind, ~0u);
+    _exit(0);  // without closing
+  }
+  const auto end = host.open(host.info.get());
+  ASSERT_EQ(fi_connect(end.get(), side.receive_blob(0).data(), nullptr, 0), 0);
+  EXPECT_NE(host.next().error, 0);
+}
+
+PAIR_TEST(Connection, AShutdownEndsWhatIsUnderWay) {
+  Pair pair(side);
+  pair.host.meet(side);
+  const std::vector<unsigned char> sent = pattern(1 << 20, 5);
+  if (!side.first()) {
+    ASSERT_EQ(fi_tsend(pair.end.get(), sent.data(), sent.size(), nullptr, 0, 9, nullptr), 0);
+    ASSERT_EQ(fi_shutdown(pair.end.get(), 0), 0);
+  }
+  EXPECT_EQ(pair.host.next().kind, std::uint32_t{FI_SHUTDOWN});
+  const std::size_t expected = side.first() ? 1 : 2;  // the receive that waited, and the send
+  for (const Deadline deadline(seconds(20)); pair.host.errors.size() < expected && !deadline.passed();)
+    pair.host.progress();
+  EXPECT_EQ(pair.host.errors, std::vector<int>(expected, FI_ECANCELED));
+  pair.host.meet(side);
+}
+
+PAIR_TEST(Connection, ALongMessageArrivesBeforeTheShutdown) {
+  Pair pair(side);
+  const std::vector<unsigned char> sent = pattern(8 << 20, 5);
+  std::vector<unsigned char> received(sent.size());
+  if (side.first()) {
+    ASSERT_EQ(fi_trecv(pair.end.get(), received.data(), received.size(), nullptr, 0, 9, 0, nullptr), 0);
+  }
+  pair.host.meet(side);
+  if (!side.first()) {
+    ASSERT_EQ(fi_tsend(pair.end.get(), sent.data(), sent.size(), nullptr, 0, 9, nullptr), 0);
+    ASSERT_EQ(fi_shutdown(pair.end.get(), 0), 0);
+  }
+  EXPECT_EQ(pair.host.next().kind, std::uint32_t{FI_SHUTDOWN});
+  EXPECT_TRUE(!side.first() || received == sent);
+  pair.host.complete(1);
+  pair.host.meet(side);
 }
 
 PAIR_TEST(Connection, WithoutAListenerItIsRefusedSoon) {

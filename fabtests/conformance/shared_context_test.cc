@@ -271,9 +271,12 @@ SINGLE_TEST(SharedContext, IsOfferedByHints) {
   ASSERT_EQ(fi_getinfo(kApiVersion, nullptr, nullptr, 0, hints.get(), &found), 0);
   const Info answer(found);
   EXPECT_EQ(answer->ep_attr->rx_ctx_cnt, FI_SHARED_CONTEXT);
+  EXPECT_EQ((answer->caps | answer->rx_attr->caps) & FI_MULTI_RECV, 0u) << "the context refuses it";
   EXPECT_EQ(answer->ep_attr->tx_ctx_cnt, FI_SHARED_CONTEXT);
   EXPECT_GT(answer->domain_attr->max_ep_srx_ctx, 0u);
   EXPECT_GT(answer->domain_attr->max_ep_stx_ctx, 0u);
+  hints->caps |= FI_MULTI_RECV;
+  EXPECT_EQ(fi_getinfo(kApiVersion, nullptr, nullptr, 0, hints.get(), &found), -FI_ENODATA);
 }
 
 }  // namespace

@@ -58,10 +58,18 @@ void read(ConstBytes bytes) {
   }
 }
 
+/// The address of a message `taken` survives another encoding.
+void read_taker(ConstBytes bytes) {
+  const SocketAddress taker = connection::decode_address(bytes, {});
+  if (taker.empty()) return;
+  if (connection::decode_address(connection::encode_address(taker), {}) != taker) __builtin_trap();
+}
+
 /// What the gate takes is encoded to the same bytes.
 void read_connection_message(ConstBytes bytes) {
   connection::Message message;
   if (!connection::decode(bytes, message)) return;
+  read_taker(message.data);
   const connection::MessageBytes again = connection::encode(message);
   if (!std::ranges::equal(again.span(), bytes)) __builtin_trap();
 }

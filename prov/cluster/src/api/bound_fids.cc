@@ -168,7 +168,7 @@ void BoundFids::add_engine(engine::Engine& engine, const EpOptions& options) con
   each_progress([&](Progress& progress) { progress.add(engine); });
   const bool waits_for_events = options.connects() || (options.caps() & FI_COLLECTIVE);
   if (waits_for_events && eq_) eq_->progress().add(engine);
-  if (shared_rx_) shared_rx_->add_engine(engine, rx_cq_ ? &rx_cq_->queue() : nullptr);
+  if (shared_rx_) shared_rx_->add_engine(engine, rx_cq_ ? &rx_cq_->queue() : nullptr, counter_of(receive));
 }
 
 void BoundFids::remove_engine(engine::Engine& engine) const {

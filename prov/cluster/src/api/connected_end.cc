@@ -26,16 +26,15 @@ std::vector<std::byte> connection_event(struct fid& object, fi_info* info, Const
   return event;
 }
 
-bool ConnectedEnd::take_request() {
-  return !request_ || endpoint_.domain().fabric().requests().take(handle_).has_value();
-}
-
-void ConnectedEnd::begin() {
-  if (!request_) return;
-  endpoint_.engine()->with_connection([&](ConnectionEndpoint& end) {
+/// The engine knows the request before the asker hears of this endpoint, because the asker then claims its
+/// answer here.
+bool ConnectedEnd::take_request(engine::Engine& engine) {
+  if (!request_) return true;
+  engine.with_connection([&](ConnectionEndpoint& end) {
     if (end.connection().state() == ConnectionEnd::State::idle)
       end.connection().set_asker(request_->asker, request_->id);
   });
+  return endpoint_.domain().fabric().requests().hand_over(handle_, *request_, engine.name());
 }
 
 int ConnectedEnd::connect(const void* address, const void* data, std::size_t size) {
@@ -57,6 +56,8 @@ int ConnectedEnd::accept(const void* data, std::size_t size) {
   if (const int error = endpoint_.enable()) return error;
   return endpoint_.engine()->with_connection([&](ConnectionEndpoint& end) {
     if (end.connection().state() != ConnectionEnd::State::asked) return -FI_EOPBADSTATE;
+    if (!endpoint_.domain().fabric().requests().take(handle_, *request_))
+      return -FI_EOPBADSTATE;  // it is rejected
     end.connection().accept(private_data(data, size));
     return 0;
   });
@@ -86,8 +87,9 @@ void ConnectedEnd::cancel_receives() {
 
 void ConnectedEnd::close() {
   closing_.store(true);
-  if (endpoint_.engine() != nullptr)
-    endpoint_.engine()->with_connection([](ConnectionEndpoint& end) { end.connection().shut_down(); });
+  if (endpoint_.engine() == nullptr) return;
+  if (request_) endpoint_.domain().fabric().requests().take(handle_, *request_);
+  endpoint_.engine()->with_connection([](ConnectionEndpoint& end) { end.connection().shut_down(); });
 }
 
 void ConnectedEnd::connected(ConstBytes data) {

@@ -12,7 +12,7 @@
 
 #include "connection/connection_end.h"
 #include "connection/passive_end.h"
-#include "engine/connection_endpoint.h"
+#include "engine/engine.h"
 
 namespace cluster::api {
 
@@ -33,11 +33,9 @@ class ConnectedEnd final : public connection::ConnectionListener {
   /// accepting endpoint shows the address of the passive endpoint.
   const SocketAddress& name() const { return name_; }
 
-  /// Called when the endpoint is enabled. Takes over the request, if there is one. Returns false if the
-  /// request no longer waits.
-  bool take_request();
-  /// Called when the engine is attached.
-  void begin();
+  /// Called when the endpoint is enabled and its engine is attached. Takes over the request, if there is one.
+  /// Returns false if the request no longer waits.
+  bool take_request(engine::Engine& engine);
   int connect(const void* address, const void* data, std::size_t size);
   int accept(const void* data, std::size_t size);
   int shut_down(std::uint64_t flags);

@@ -1,5 +1,6 @@
 // The passive endpoints of a fabric, and the connection requests that they have reported (FI_CONNREQ) and
-// that nobody has answered yet. Both have handles that an application may put into an fi_info. The handle of
+// that nobody has answered yet. A request first waits for an endpoint that takes it. Then it belongs to this
+// endpoint, but it may still be rejected until it is accepted. Both have handles that an application may put into an fi_info. The handle of
 // a request is a fid of class FI_CLASS_CONNREQ. An application may still have the handle of a request that no
 // longer exists, so a handle is looked up here before it is used.
 #pragma once
@@ -21,27 +22,35 @@ class PassiveEndpoint;
 class ConnectionRequests {
  public:
   /// Adds a request, unless `owner` already has `most` requests here. Returns its handle, or null.
-  fid_t add(const connection::ConnectRequest& request, const void* owner, std::size_t most);
-  /// Returns the request with this handle, or nothing if it no longer waits.
+  fid_t add(const connection::ConnectRequest& request, PassiveEndpoint* owner, std::size_t most);
+  /// Returns the request with this handle, or nothing if it no longer waits for an endpoint.
   std::optional<connection::ConnectRequest> find(fid_t handle);
-  /// Like find(), and removes the request. The caller answers it.
+  /// Gives the request to the endpoint with the name `taker`. The passive endpoint tells the asker. Returns
+  /// false if the request no longer waits.
+  bool hand_over(fid_t handle, const connection::ConnectRequest& request, const SocketAddress& taker);
+  /// Removes the request and returns it, or returns nothing if it is answered. The caller answers it.
   std::optional<connection::ConnectRequest> take(fid_t handle);
+  /// The same for a caller that has known the request for some time. Meanwhile the handle may have become that
+  /// of another request. Returns false if the request is answered.
+  bool take(fid_t handle, const connection::ConnectRequest& request);
   void enter(struct fid& handle, PassiveEndpoint& endpoint);
   void leave(struct fid& handle);
   /// Returns the passive endpoint with this handle, or null.
   PassiveEndpoint* passive(fid_t handle);
-  /// Removes all requests of an owner, and returns them.
-  std::vector<connection::ConnectRequest> take_all(const void* owner);
+  /// Removes all requests of an owner that no endpoint has taken, and returns them.
+  std::vector<connection::ConnectRequest> take_all(PassiveEndpoint* owner);
 
  private:
   struct Entry {
     struct fid handle {};
     connection::ConnectRequest request;
-    const void* owner = nullptr;
+    PassiveEndpoint* owner = nullptr;  ///< null once an endpoint has taken the request
   };
 
-  std::mutex mutex_;
+  std::mutex mutex_;  ///< guards waiting_; taken under the engine lock of an endpoint
   std::unordered_map<fid_t, std::unique_ptr<Entry>> waiting_;
+  /// Guards passive_, and keeps its endpoints open. No engine lock and no `mutex_` is held when it is taken.
+  std::mutex passive_mutex_;
   std::unordered_map<fid_t, PassiveEndpoint*> passive_;
 };
 

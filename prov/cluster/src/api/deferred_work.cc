@@ -250,6 +250,7 @@ DeferredWork::Items DeferredWork::remove_waiting(Chosen&& chosen) {
     }
   };
   for (auto& [counter, waiting] : waiting_) take(waiting->items);
+  take(put_off_);
   take(due_);
   set_due(!due_.empty());
   return removed;
@@ -310,7 +311,14 @@ void DeferredWork::forget(const Cntr& counter) {
 void DeferredWork::run(bool may_wait) noexcept {
   std::unique_lock lock(mutex_);
   if (std::exchange(running_, true)) return;
-  while (!due_.empty() && (may_wait || !due_.front()->busy())) {
+  const std::uint64_t round = ++rounds_;
+  while (!due_.empty()) {
+    Endpoint* const endpoint = due_.front()->endpoint;
+    if (endpoint != nullptr && !may_wait && due_.front()->busy()) endpoint->put_off_work(round);
+    if (endpoint != nullptr && endpoint->work_is_put_off(round)) {
+      put_off_.splice(put_off_.end(), due_, due_.begin());
+      continue;
+    }
     begun_.splice(begun_.end(), due_, due_.begin());
     const auto place = std::prev(begun_.end());
     DeferredOperation& item = **place;
@@ -321,12 +329,14 @@ void DeferredWork::run(bool may_wait) noexcept {
     if (result < 0 && result != -FI_EAGAIN) item.fail(status_of(static_cast<int>(-result)));
     lock.lock();
     beginning_ = nullptr;
-    if (result == -FI_EAGAIN) {
-      due_.splice(due_.begin(), begun_, place);
-      break;  // there are no resources now; the next full turn tries again
+    if (result == -FI_EAGAIN) {  // there are no resources now; the next full turn tries again
+      item.endpoint->put_off_work(round);
+      put_off_.splice(put_off_.end(), begun_, place);
+    } else if (result != 0 || item.over || !item.listens()) {
+      begun_.erase(place);
     }
-    if (result != 0 || item.over || !item.listens()) begun_.erase(place);
   }
+  due_.splice(due_.begin(), put_off_);
   running_ = false;
   set_due(!due_.empty());
   lock.unlock();

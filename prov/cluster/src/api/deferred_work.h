@@ -8,7 +8,8 @@
 //
 // A counter is often changed under the lock of an engine. The operation that waits for it may need the lock
 // of another engine. So the change only makes the operation due, and the thread begins it when it has left
-// the engine (AfterTurn). One thread at a time begins operations. This keeps them in order.
+// the engine (AfterTurn). One thread at a time begins operations. This keeps them in order. If an operation
+// must wait, the operations behind it of the same endpoint wait, too, but not those of other endpoints.
 //
 // The mutex is the innermost lock: nothing is called under it that takes another lock.
 #pragma once
@@ -71,9 +72,11 @@ class DeferredWork final : public protocol::DeferredListener, public AfterTurn {
   std::mutex mutex_;
   std::map<const Cntr*, std::unique_ptr<CounterQueue>> waiting_;
   Items due_;
+  Items put_off_;  ///< while a thread begins operations: those that are due and must wait
   Items begun_;
   DeferredOperation* beginning_ = nullptr;  ///< the item that a thread begins at this moment
   bool running_ = false;                    ///< a thread begins operations
+  std::uint64_t rounds_ = 0;                ///< how often a thread has begun operations
   std::condition_variable idle_;
 };
 

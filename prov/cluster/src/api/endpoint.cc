@@ -343,10 +343,9 @@ bool Endpoint::connect_bound() {
                                               bindings.remote_access.writes != nullptr);
   }
   // From now on this endpoint answers the request, so nothing may fail any more.
-  if (connected_end_ != nullptr && !connected_end_->take_request()) return false;
+  if (connected_end_ != nullptr && !connected_end_->take_request(*owned_engine_)) return false;
   options_.set_completion_mode(bound_.completion_mode());
   engine_ = owned_engine_.get();
-  if (connected_end_ != nullptr) connected_end_->begin();
   point_to_ops(true);
   return true;
 }

@@ -82,6 +82,10 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Returns the endpoint itself or, for an alias, its original.
   Endpoint& origin() { return original_ ? *original_ : *this; }
   const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
+  /// Marks that the deferred work of this endpoint must wait until the next round. Only DeferredWork calls
+  /// these two, under its mutex.
+  void put_off_work(std::uint64_t round) { work_put_off_in_ = round; }
+  bool work_is_put_off(std::uint64_t round) const { return work_put_off_in_ == round; }
   /// Returns true if a message to `to` can have FI_MATCH_COMPLETE. Only a single peer with a session reports
   /// that a receive has matched the message.
   bool learns_of_matches(fi_addr_t to) const {
@@ -121,6 +125,7 @@ class Endpoint : public fid_ep, public RefCounted {
   Ref<Endpoint> original_;  ///< the original, if this is an alias
   Events events_{*this};
   std::unique_ptr<ConnectedEnd> connected_end_;  ///< set only in an FI_EP_MSG endpoint that is no alias
+  std::uint64_t work_put_off_in_ = 0;            ///< the last round in which the deferred work had to wait
   AuthKey auth_key_;                             ///< empty if the domain's key applies
   /// Created by fi_enable or the first get_name().
   std::unique_ptr<engine::Engine> owned_engine_;

@@ -145,6 +145,11 @@ int PassiveEndpoint::reject(fid_t handle, const void* data, std::size_t size) {
   return 0;
 }
 
+void PassiveEndpoint::hand_over(const connection::ConnectRequest& request, const SocketAddress& taker) {
+  engine_->with_connection(
+      [&](engine::ConnectionEndpoint& end) { end.listener().hand_over(request, taker); });
+}
+
 int PassiveEndpoint::get_name(void* address, std::size_t* size) {
   if (size == nullptr) return -FI_EINVAL;
   if (const int error = ensure_engine()) return error;

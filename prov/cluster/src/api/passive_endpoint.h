@@ -34,6 +34,8 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   int control(int command, void* argument);
   int listen();
   int reject(fid_t handle, const void* data, std::size_t size);
+  /// Tells the asker that the endpoint with the name `taker` will answer it.
+  void hand_over(const connection::ConnectRequest& request, const SocketAddress& taker);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
   int get_option(int level, int name, void* value, std::size_t* size);

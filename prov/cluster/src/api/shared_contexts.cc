@@ -131,9 +131,10 @@ int SharedRx::open(Domain& domain, const fi_rx_attr* attributes, fid_ep** handle
   return 0;
 }
 
-void SharedRx::add_engine(engine::Engine& engine, protocol::CompletionQueue* queue) {
+void SharedRx::add_engine(engine::Engine& engine, protocol::CompletionQueue* queue,
+                          protocol::Counter* counter) {
   const std::lock_guard lock(mutex_);
-  takers_.push_back({&engine, queue});
+  takers_.push_back({&engine, queue, counter});
 }
 
 void SharedRx::remove_engine(engine::Engine& engine) {
@@ -161,13 +162,14 @@ ssize_t SharedRx::cancel(void* context) {
   if (!receive) return 0;  // a message has taken it, and its completion follows
   const std::lock_guard lock(mutex_);
   for (const Taker& taker : takers_) {
-    if (taker.queue == nullptr) continue;
+    if (taker.queue == nullptr && taker.counter == nullptr) continue;
     protocol::Completion canceled;
     canceled.kind = protocol::Completion::Kind::receive;
     canceled.status = Status::canceled;
     canceled.context = receive->context;
     canceled.tagged = receive->tagged;
-    taker.queue->push(canceled);
+    if (taker.queue != nullptr) taker.queue->push(canceled);
+    if (taker.counter != nullptr) taker.counter->count(Status::canceled);
     break;
   }
   return 0;

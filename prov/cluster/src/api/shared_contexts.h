@@ -40,9 +40,9 @@ class SharedRx : public fid_ep, public RefCounted {
 
   Domain& domain() { return *domain_; }
   protocol::SharedReceives& receives() { return receives_; }
-  /// From now until remove_engine(), messages to the endpoint of `engine` may take receives. `queue`: where
-  /// the endpoint reports receives, or null.
-  void add_engine(engine::Engine& engine, protocol::CompletionQueue* queue);
+  /// From now until remove_engine(), messages to the endpoint of `engine` may take receives. `queue` and
+  /// `counter`: where the endpoint reports receives, or null.
+  void add_engine(engine::Engine& engine, protocol::CompletionQueue* queue, protocol::Counter* counter);
   void remove_engine(engine::Engine& engine);
 
   /// Posts a receive. `op.from` counts only if the context directs receives of this kind (FI_DIRECTED_RECV).
@@ -59,6 +59,7 @@ class SharedRx : public fid_ep, public RefCounted {
   struct Taker {
     engine::Engine* engine;
     protocol::CompletionQueue* queue;
+    protocol::Counter* counter;
   };
 
   InheritedFid inherited_fid_{fid};

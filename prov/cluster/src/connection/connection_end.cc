@@ -29,19 +29,20 @@ bool ConnectionEnd::shut_down() {
     case State::over: return false;
     case State::connecting: break;  // an accept that comes later is answered
     case State::asked: courier_.send(peer_, {MessageKind::reject, id_}); break;
-    case State::connected: courier_.send(peer_, {MessageKind::shutdown, id_}); break;
+    case State::connected:
+    case State::ending: courier_.send(peer_, {MessageKind::shutdown, id_}); break;
   }
   end(Status::ok);
   return true;
 }
 
 void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
-  if (state_ == State::idle || message.id != id_) return;
+  if (!expects(message.id)) return;
   switch (message.kind) {
     case MessageKind::accept:
       if (state_ == State::connecting) {
         courier_.end_watch();
-        courier_.leave(peer_);
+        if (from != peer_) courier_.leave(peer_);
         peer_ = from;
         courier_.set_peer(from);
         courier_.watch(from);
@@ -55,19 +56,39 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
       courier_.leave(peer_);
       return fail(Status::refused, message.data);
     case MessageKind::shutdown:
-      if (state_ == State::connected && from == peer_) end(Status::ok);
+      if (state_ == State::over) return courier_.leave(from);
+      if (state_ != State::connected || from != peer_) return;
+      state_ = State::ending;
+      return try_to_end();
+    case MessageKind::taken:
+      if (state_ == State::connecting) wait_for(decode_address(message.data, from));
+      return;
+    case MessageKind::claim:
+      if (state_ == State::over) courier_.send(from, {MessageKind::reject, id_});
       return;
     case MessageKind::request: return;  // only a listener is asked
   }
 }
 
-/// Ignores the orderly end of a passive endpoint while this side waits for its answer. Before it closed, the
-/// passive endpoint has rejected all requests that it could. So the accept of this request may still be under
-/// way.
+void ConnectionEnd::try_to_end() {
+  if (courier_.receiving(peer_)) return;
+  courier_.send(peer_, {MessageKind::shutdown, id_});
+  end(Status::ok);
+}
+
+void ConnectionEnd::wait_for(const SocketAddress& taker) {
+  if (taker.empty() || taker == peer_) return;
+  courier_.watch(taker);
+  courier_.leave(peer_);
+  peer_ = taker;
+  courier_.send(taker, {MessageKind::claim, id_});
+}
+
 void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
   if (state_ == State::connected) return end(loss.cause);
-  if (state_ == State::connecting && !loss.orderly) fail(loss.cause, {});
+  if (state_ == State::ending) return end(Status::ok);
+  if (state_ == State::connecting) fail(loss.orderly ? Status::refused : loss.cause, {});
 }
 
 void ConnectionEnd::established(ConstBytes data) {

@@ -2,8 +2,13 @@
 //
 //   idle -- connect() --------> connecting -- accept arrives --> connected     the active side
 //   idle -- set_asker() ------> asked ------- accept() --------> connected     the passive side
-//   connected ---- shut_down(), shutdown arrives, the peer is lost --> over
+//   connected ---- shut_down(), the peer is lost ----------------> over
+//   connected ---- shutdown arrives --> ending -- what the peer has sent is here --> over
 //   connecting --- shut_down(), reject arrives, the peer is lost ----> over
+//
+// The side that hears of a shutdown first lets long messages arrive for which it has receives. Then it answers
+// by a shutdown. The side that has shut down keeps the session until this answer. Then it leaves, and all
+// operations that are still under way end on both sides.
 //
 // The active side sends a request to the address of a passive endpoint. The accept comes from another
 // endpoint, which the accepting application has opened for this connection. That endpoint is the peer from
@@ -11,7 +16,12 @@
 // accept. So its application has the event before the active side can ask for a further connection, as with
 // TCP. If the active side has given up, it answers the accept with a shutdown.
 //
-// This object needs no timers: the endpoint repeats lost frames, and reports a peer that does not answer.
+// While the active side waits, it always watches the endpoint that owes it an answer. At first this is the
+// passive endpoint. When the passive endpoint says that another endpoint has taken the request, the active
+// side watches that one, and sends it a claim. The passive endpoint says so before it closes. So if it closes
+// without a word, nobody will answer. An answer may take as long as the application likes, and if its
+// endpoint ends, the attempt fails. This object needs no timers: the endpoint repeats lost frames, and reports
+// a peer that does not answer.
 #pragma once
 
 #include "connection/courier.h"
@@ -32,7 +42,7 @@ class ConnectionListener {
 
 class ConnectionEnd {
  public:
-  enum class State : std::uint8_t { idle, connecting, asked, connected, over };
+  enum class State : std::uint8_t { idle, connecting, asked, connected, ending, over };
 
   ConnectionEnd(Courier& courier, ConnectionListener& listener) : courier_(courier), listener_(listener) {}
 
@@ -47,12 +57,18 @@ class ConnectionEnd {
 
   void arrived(const SocketAddress& from, const Message& message);
   void peer_lost(const PeerLoss& loss);
+  /// Called at the end of a turn while the state is `ending`. Ends the connection if nothing from the peer is
+  /// under way.
+  void try_to_end();
+  /// Returns false for a message of another attempt.
+  bool expects(std::uint64_t id) const { return state_ != State::idle && id == id_; }
 
   State state() const { return state_; }
-  /// The endpoint at the other end or, while the active side waits for an answer, the passive endpoint.
+  /// The endpoint at the other end or, while the active side waits, the endpoint that owes it an answer.
   const SocketAddress& peer() const { return peer_; }
 
  private:
+  void wait_for(const SocketAddress& taker);
   void established(ConstBytes data);
   void fail(Status cause, ConstBytes data);
   void end(Status cause);

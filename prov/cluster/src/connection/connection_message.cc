@@ -1,9 +1,11 @@
 #include "connection/connection_message.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "wire/endian.h"
+#include "wire/opening.h"
 
 namespace cluster::connection {
 namespace {
@@ -34,11 +36,23 @@ bool decode(ConstBytes in, Message& out) {
   if (in.size() < sizeof header || in.size() > kMessageMax) return false;
   std::memcpy(&header, in.data(), sizeof header);
   const bool known = header.kind >= static_cast<std::uint8_t>(MessageKind::request) &&
-                     header.kind <= static_cast<std::uint8_t>(MessageKind::shutdown);
+                     header.kind <= static_cast<std::uint8_t>(MessageKind::claim);
   const bool padded = std::ranges::all_of(header.zero, [](std::uint8_t byte) { return byte == 0; });
   if (!known || !padded) return false;
   out = {static_cast<MessageKind>(header.kind), header.id, in.subspan(sizeof header)};
   return true;
+}
+
+AddressBytes encode_address(const SocketAddress& address) {
+  return std::bit_cast<AddressBytes>(wire::rail_block(address));
+}
+
+SocketAddress decode_address(ConstBytes in, const SocketAddress& sender) {
+  wire::RailBlock block;
+  if (in.size() != sizeof block) return {};
+  std::memcpy(&block, in.data(), sizeof block);
+  const SocketAddress address = wire::address_of(block, sender.scope());
+  return wire::is_endpoint_address(address) ? address : SocketAddress{};
 }
 
 }  // namespace cluster::connection

@@ -4,13 +4,18 @@
 //   u8 kind | 7 bytes of zero | u64 id | private data of the application, at most kPrivateDataMax bytes
 //
 // The connecting endpoint draws `id`, and sends it in its request. All further messages of the connection
-// contain it. So each side recognises a message that belongs to another attempt.
+// contain it, also as the remote completion data of the internal message. So each side recognises a message
+// that belongs to another attempt.
+//
+// Requests and claims ask for a confirmation. An endpoint that expects no such message refuses it, whatever
+// type of endpoint it is.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 
+#include "base/address.h"
 #include "base/bytes.h"
 
 namespace cluster::connection {
@@ -24,6 +29,8 @@ enum class MessageKind : std::uint8_t {
   accept,       ///< tells the endpoint that asked: the sender is your peer
   reject,       ///< tells the endpoint that asked: you are refused
   shutdown,     ///< the connection ends, or the accept came too late
+  taken,        ///< tells the endpoint that asked: the endpoint with this address will answer you
+  claim,        ///< tells that endpoint: I wait for your answer
 };
 
 struct Message {
@@ -46,5 +53,12 @@ struct MessageBytes {
 MessageBytes encode(const Message& message);
 /// The gate for arriving messages. Returns false if the bytes are no message. `out.data` points into `in`.
 bool decode(ConstBytes in, Message& out);
+
+/// The data of the message `taken`.
+using AddressBytes = std::array<std::byte, 20>;
+AddressBytes encode_address(const SocketAddress& address);
+/// Returns an empty address if the bytes are no address that an endpoint can have. `sender`: the endpoint that
+/// has sent the message; a link-local address is on the same link.
+SocketAddress decode_address(ConstBytes in, const SocketAddress& sender);
 
 }  // namespace cluster::connection

@@ -12,7 +12,7 @@ class Courier {
  public:
   virtual ~Courier() = default;
   /// Sends a message, now or as soon as the peer's carrier takes it. Messages to one endpoint arrive once and
-  /// in order, or the peer is lost.
+  /// in order, or the peer is lost. A watched peer that refuses a request or a claim counts as lost.
   virtual void send(const SocketAddress& to, const Message& message) = 0;
   /// From now on the endpoint keeps checking that this peer is alive. It no longer watches the previous one.
   /// It calls peer_lost() once, when the peer is lost or closes.
@@ -23,7 +23,11 @@ class Courier {
   virtual void set_peer(const SocketAddress& peer) = 0;
   /// Ends the application's receives that no message has matched, with Status::canceled.
   virtual void cancel_receives() = 0;
-  /// Called when nothing more is to be said to the peer. The endpoint ends its session with the peer.
+  /// Returns true while a long message from the peer, for which there is a receive, or another transfer from
+  /// the peer's memory is under way.
+  virtual bool receiving(const SocketAddress& peer) = 0;
+  /// Called when nothing more is to be said to the peer. The endpoint ends its session with the peer. All
+  /// operations with the peer that are under way end with Status::canceled.
   virtual void leave(const SocketAddress& peer) = 0;
 };
 

@@ -14,7 +14,10 @@ std::uint64_t ConnectionEndpoint::handle_of(const SocketAddress& name) {
 }
 
 void ConnectionEndpoint::send(const SocketAddress& to, const Message& message) {
-  Letter letter{to, encode(message)};
+  using Kind = connection::MessageKind;
+  Letter letter{.to = to, .id = message.id, .bytes = encode(message)};
+  letter.asks = message.kind == Kind::request || message.kind == Kind::claim;
+  if (listener_) letter.handle = addresses_.insert(to);
   if (unsent_.empty() && deliver(letter)) return;
   unsent_.push_back(std::move(letter));
   pending_ = true;
@@ -24,19 +27,37 @@ void ConnectionEndpoint::send(const SocketAddress& to, const Message& message) {
 /// and the watch of the peer ends.
 bool ConnectionEndpoint::deliver(const Letter& letter) {
   const ConstBytes slice = letter.bytes.span();
-  protocol::SendOp op{.slices = {&slice, 1}, .length = slice.size(), .to = handle_of(letter.to)};
+  protocol::SendOp op{.slices = {&slice, 1}, .length = slice.size()};
+  op.to = listener_ ? letter.handle : handle_of(letter.to);
   op.tag = connection::kTag;
-  op.tagged = op.internal = op.inject = true;
+  op.data = letter.id;
+  op.tagged = op.internal = op.inject = op.has_data = true;
+  if (listener_) op.context = reinterpret_cast<void*>(letter.handle);  // sent() gets it back
+  if (letter.asks) {
+    op.completion_level = protocol::CompletionLevel::delivery;
+    op.context = peers_.by_handle(op.to);
+  }
   const Status status =
       loop_.post(op.to, false, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
   if (status == Status::ok) return true;
   if (status == Status::again) return false;
+  if (listener_) addresses_.remove(letter.handle);
   if (watched_ != nullptr && watched_->name() == letter.to) {
     loss_ = connection::PeerLoss{letter.to, status, false};
     end_watch();
     pending_ = true;
   }
   return true;
+}
+
+/// `context`: the handle to which a passive endpoint has sent, or the peer that this side has asked.
+void ConnectionEndpoint::sent(void* context, Status status) {
+  if (listener_) {
+    addresses_.remove(reinterpret_cast<std::uintptr_t>(context));
+  } else if (status != Status::ok && watched_ != nullptr && watched_ == context) {
+    loss_ = connection::PeerLoss{watched_->name(), status, watched_->channel.peer_closed};
+    pending_ = true;
+  }
 }
 
 void ConnectionEndpoint::watch(const SocketAddress& peer) {
@@ -71,19 +92,28 @@ void ConnectionEndpoint::cancel_receives() {
   loop_.disturb();
 }
 
+bool ConnectionEndpoint::receiving(const SocketAddress& name) {
+  const Peer* const peer = peers_.find(name);
+  return peer != nullptr && (!peer->channel.incoming.empty() || peer->channel.assembly.active());
+}
+
 /// The peer is told that this endpoint closes, and both sides drop their session.
 void ConnectionEndpoint::leave(const SocketAddress& name) {
   const std::optional<std::uint64_t> handle = addresses_.find(name);
   Peer* const peer = peers_.find(name);
-  if (handle) addresses_.remove(*handle);
-  if (peer == nullptr || peer->transport() == nullptr) return;
-  peer->transport()->say_goodbye(*peer);
-  peer->channel.peer_closed = true;  // this side has left in an orderly way
-  peers_.mark_failed(*peer, Status::reset);
+  if (handle && *handle != kPeer) addresses_.remove(*handle);
+  if (watched_ == peer) end_watch();
+  if (peer != nullptr && peer->transport() != nullptr) reach_.leave(*peer);
 }
 
-/// Called when the watched peer is lost or closes. `context` belongs to the only receive of this object.
-void ConnectionEndpoint::received(void* /*context*/, Status status, std::size_t /*length*/) {
+/// Called when the watched peer is lost or closes, or when a fetched message is here or lost.
+void ConnectionEndpoint::received(void* context, Status status, std::size_t length) {
+  if (context == &fetched_) {
+    fetched_.under_way = false;
+    fetched_.bytes.size = status == Status::ok ? length : 0;
+    pending_ = true;
+    return;
+  }
   if (watched_ == nullptr) return;  // end_watch() has canceled it
   loss_ = connection::PeerLoss{watched_->name(), status == Status::ok ? Status::reset : status,
                                watched_->channel.peer_closed};
@@ -91,8 +121,8 @@ void ConnectionEndpoint::received(void* /*context*/, Status status, std::size_t 
   pending_ = true;
 }
 
-bool ConnectionEndpoint::wanted(std::uint64_t tag, std::uint64_t /*data*/, bool /*member*/) {
-  if (tag != connection::kTag) return false;
+bool ConnectionEndpoint::wanted(std::uint64_t tag, std::uint64_t data, bool /*member*/) {
+  if (tag != connection::kTag || (connection_ && !connection_->expects(data))) return false;
   pending_ = true;
   return true;
 }
@@ -107,29 +137,58 @@ void ConnectionEndpoint::advance() {
     const connection::PeerLoss loss = *std::exchange(loss_, std::nullopt);
     if (connection_) connection_->peer_lost(loss);
   }
-  pending_ |= !unsent_.empty() || !messenger_.matcher().queues().internal().stored().empty();
+  const bool ending = connection_ && connection_->state() == connection::ConnectionEnd::State::ending;
+  if (ending) connection_->try_to_end();
+  pending_ |= ending || !unsent_.empty() || !messenger_.matcher().queues().internal().stored().empty();
 }
 
-/// Takes the oldest completely received message out of the store. Returns false if there is none. A long
-/// message, which is only announced, is dropped, because no connection message is long.
+/// Takes the oldest message that has arrived whole out of the store. Returns false if there is none. Messages
+/// behind one that is being fetched wait, because messages are processed in order.
 bool ConnectionEndpoint::take_stored() {
+  if (fetched_.under_way) return false;
+  if (const std::size_t size = fetched_.bytes.size; size != 0) {
+    const MessageBytes bytes = std::exchange(fetched_.bytes, {});
+    process(fetched_.from, bytes);
+    return true;
+  }
   protocol::Matcher& matcher = messenger_.matcher();
   const auto& stored = matcher.queues().internal().stored();
   protocol::UnexpectedMessage* found = stored.front();
   while (found != nullptr && !found->announced && found->arrived < found->total) found = stored.after(*found);
   if (found == nullptr) return false;
   MessageBytes bytes;
-  const SocketAddress from = found->channel->name;
-  if (!found->announced && found->total <= bytes.bytes.size()) {
+  if (found->total > bytes.bytes.size()) {
+    matcher.discard(*found);  // no connection message is so long
+  } else if (found->announced) {
+    return fetch(*found);
+  } else {
+    const SocketAddress from = found->channel->name;
     bytes.size = found->total;
     std::copy_n(found->bytes.get(), bytes.size, bytes.bytes.begin());
+    matcher.discard(*found);
+    process(from, bytes);
   }
-  matcher.discard(*found);
+  return true;
+}
+
+/// Returns false if the message must be fetched later.
+bool ConnectionEndpoint::fetch(const protocol::UnexpectedMessage& announced) {
+  fetched_.under_way = true;
+  fetched_.from = announced.channel->name;
+  const Bytes slice(fetched_.bytes.bytes);
+  protocol::RecvOp op{.slices = {&slice, 1}, .context = &fetched_, .tag = connection::kTag};
+  op.tagged = op.internal = true;
+  Status status = Status::no_memory;
+  enough_memory_for([&] { status = messenger_.matcher().receive(announced.channel, op); });
+  if (status != Status::ok) fetched_.under_way = false;
+  return status == Status::ok;
+}
+
+void ConnectionEndpoint::process(const SocketAddress& from, const MessageBytes& bytes) {
   Message message;
-  if (!decode(bytes.span(), message)) return true;
+  if (!decode(bytes.span(), message)) return;
   if (connection_) connection_->arrived(from, message);
   if (listener_) listener_->arrived(from, message);
-  return true;
 }
 
 }  // namespace cluster::engine

@@ -2,8 +2,9 @@
 // other messages. Arriving messages wait in the store of unexpected messages until the end of the turn.
 //
 // The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, it leads
-// to this endpoint itself, which never sends to itself. So receives are always directed, and no message from
-// a stranger ever matches them. The other entries are endpoints to which connection messages go.
+// to this endpoint itself, which never sends to itself. So receives are always directed, and no message of a
+// stranger ever matches them. The other entries are endpoints to which connection messages go. A passive
+// endpoint removes such an entry when its answer has arrived. So it forgets the endpoints that have asked it.
 //
 // The endpoint watches a peer by means of a receive that nothing matches. The engine checks that a peer is
 // alive as long as a receive waits for it, and ends the receive when the peer is lost.
@@ -26,8 +27,8 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   static constexpr std::uint64_t kPeer = 0;
 
   ConnectionEndpoint(const SocketAddress& name, PeerTable& peers, protocol::Messenger& messenger,
-                     EventLoop& loop)
-      : peers_(peers), messenger_(messenger), loop_(loop) {
+                     EventLoop& loop, transport::PeerReach& reach)
+      : peers_(peers), messenger_(messenger), loop_(loop), reach_(reach) {
     addresses_.insert(name);
   }
 
@@ -42,9 +43,10 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   void end_watch() override;
   void set_peer(const SocketAddress& peer) override;
   void cancel_receives() override;
+  bool receiving(const SocketAddress& peer) override;
   void leave(const SocketAddress& peer) override;
 
-  void sent(void* /*context*/, Status /*status*/) override {}  // the loss of a peer ends its watch as well
+  void sent(void* context, Status status) override;
   void received(void* context, Status status, std::size_t length) override;
   bool wanted(std::uint64_t tag, std::uint64_t data, bool member) override;
   void member_lost(const SocketAddress& /*name*/, Status /*cause*/) override {}
@@ -53,20 +55,32 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
  private:
   struct Letter {
     SocketAddress to;
-    connection::MessageBytes bytes;
+    std::uint64_t id = 0;
+    bool asks = false;         ///< the receiver confirms or refuses it
+    std::uint64_t handle = 0;  ///< of a passive endpoint only
+    connection::MessageBytes bytes{};
   };
 
   std::uint64_t handle_of(const SocketAddress& name);
   bool deliver(const Letter& letter);
   bool take_stored();
+  bool fetch(const protocol::UnexpectedMessage& announced);
+  void process(const SocketAddress& from, const connection::MessageBytes& bytes);
 
   PeerTable& peers_;
   protocol::Messenger& messenger_;
   EventLoop& loop_;
+  transport::PeerReach& reach_;
   transport::AddressTable addresses_;
   std::optional<connection::ConnectionEnd> connection_;
   std::optional<connection::PassiveEnd> listener_;
   std::deque<Letter> unsent_;  ///< messages that no carrier has taken yet
+  /// A message that was announced, because the sender had no credit left, and that is being pulled.
+  struct Fetched {
+    bool under_way = false;
+    SocketAddress from;
+    connection::MessageBytes bytes{};
+  } fetched_;
   Peer* watched_ = nullptr;
   std::optional<connection::PeerLoss> loss_;  ///< a loss that advance() has to report
 };

@@ -101,7 +101,7 @@ class Engine {
   /// which the caller then passes connection_addresses().
   template <typename Listener>
   void open_connection(Listener& listener) {
-    connection_.emplace(parts_.name, peers_, messenger_, loop_);
+    connection_.emplace(parts_.name, peers_, messenger_, loop_, reach_);
     connection_->open(listener);
   }
   const AddressTable& connection_addresses() const { return connection_->addresses(); }

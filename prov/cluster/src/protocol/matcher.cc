@@ -265,7 +265,11 @@ UnexpectedMessage* Matcher::store(Channel& channel, const MessageHeader& header,
 }
 
 void Matcher::completed(UnexpectedMessage& message) {
-  if (message.confirm) control_.send_done(*message.channel, message.sender_id);
+  if (message.confirm && message.internal && message.discarded) {
+    control_.send_failed(*message.channel, message.sender_id);
+  } else if (message.confirm) {
+    control_.send_done(*message.channel, message.sender_id);
+  }
   message.confirm = false;
   if (message.receive != nullptr) return hand_over(*message.receive, message);
   if (message.discarded) discard(message);

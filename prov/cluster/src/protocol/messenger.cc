@@ -90,13 +90,14 @@ void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status
   if (request->kind == Kind::atomic && request->unanswered > 0) {
     return atomics_.answered(static_cast<AtomicRequest&>(*request), status);
   }
+  const bool may_fail = request->kind != Kind::message || static_cast<SendRequest*>(request)->internal;
   const bool answerable =
-      request->kind == Kind::write || (request->kind == Kind::message && status == Status::ok);
+      (request->kind == Kind::write || request->kind == Kind::message) && (status == Status::ok || may_fail);
   const bool valid = answerable && request->state != OutgoingRequest::State::queued &&
                      request->state != OutgoingRequest::State::submitted &&
                      !static_cast<PulledRequest&>(*request).done;
   if (!valid) return context_.refuse_segment();
-  request->status = status;
+  request->status = request->kind == Kind::message && status != Status::ok ? Status::refused : status;
   outgoing_.finish(static_cast<PulledRequest&>(*request));
 }
 

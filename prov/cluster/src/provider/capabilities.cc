@@ -275,6 +275,14 @@ void describe_domain(fi_domain_attr& attributes, std::uint64_t granted, std::uin
   kMaxErrorCounterValue.write(attributes, core_version, UINT64_MAX);
 }
 
+/// Returns true if the hints ask for endpoints that share their receives.
+bool shares_receives(const fi_info& hints) {
+  return api::attributes_at(hints.ep_attr).rx_ctx_cnt == FI_SHARED_CONTEXT;
+}
+
+/// Endpoints that share receives have no buffers for several messages.
+constexpr std::uint64_t kNotShared = FI_MULTI_RECV | api::kTaggedMultiRecv;
+
 }  // namespace
 
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
@@ -283,6 +291,11 @@ std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities
   Capabilities offered = capabilities;
   offered.caps &= known_to(caller.version);
   if (hints.ep_attr != nullptr) check_endpoint(check, offered, *hints.ep_attr, caller.version);
+  if (shares_receives(hints)) {
+    const fi_rx_attr& receive = api::attributes_at(hints.rx_attr);
+    const std::uint64_t asked = hints.caps | receive.caps | receive.op_flags;
+    check.that((asked & kNotShared) == 0, "a shared receive context has no FI_MULTI_RECV");
+  }
   check.capabilities("caps", hints.caps, offered.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
   check.that(hints.handle == nullptr || capabilities.type == FI_EP_MSG,
@@ -307,6 +320,7 @@ void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t ver
               std::uint32_t core_version) {
   const fi_info& asked = api::attributes_at(hints);
   info.caps = granted_caps(capabilities, version, asked);
+  if (shares_receives(asked)) info.caps &= ~kNotShared;
   describe_side(*info.tx_attr, capabilities, info.caps, kTransmitSide, asked.tx_attr);
   info.tx_attr->inject_size = std::min(protocol::kInjectMax, capabilities.message_max);
   info.tx_attr->rma_iov_limit = capabilities.remote_ranges_max;

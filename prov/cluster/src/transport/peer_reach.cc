@@ -133,6 +133,14 @@ void PeerReach::close(Peer& peer, Status status) {
   for (Transport* const each : transports_) each->after_close(peer);
 }
 
+/// The operations end before the peer is closed, because the log would blame the peer for them.
+void PeerReach::leave(Peer& peer) {
+  if (peer.transport() != nullptr) peer.transport()->say_goodbye(peer);
+  messenger_.fail(peer.channel, Status::canceled, false);
+  peer.channel.peer_closed = true;
+  close(peer, Status::canceled);
+}
+
 std::string PeerReach::loss_detail(const Peer& peer, Status status) const {
   for (const Transport* const each : transports_) {
     if (std::string text = each->loss_detail(peer, status); !text.empty()) return text;

@@ -86,6 +86,9 @@ class PeerReach {
   /// Ends all operations with the peer and closes its carrier. While a component iterates over peers, call
   /// PeerTable::mark_failed() instead.
   void close(Peer& peer, Status status);
+  /// Tells the peer that this side wants nothing more from it. Ends all operations with the peer with
+  /// Status::canceled, and closes its carrier. The peer does not count as lost.
+  void leave(Peer& peer);
   void close_failed();
   /// Closes the peer now if it is marked as failed. Called when a frame or ring of the peer's next
   /// incarnation has arrived.

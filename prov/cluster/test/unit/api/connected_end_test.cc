@@ -204,6 +204,33 @@ TEST_F(ConnectedEndTest, APassiveEndpointThatClosesRefusesWhatWaits) {
   release(request);
 }
 
+TEST_F(ConnectedEndTest, APassiveEndpointMayCloseOnceItsRequestIsTaken) {
+  Event request = ask();
+  acceptor = open(request.info);
+  ASSERT_EQ(fi_enable(acceptor), 0);
+  ASSERT_EQ(fi_close(&std::exchange(passive, nullptr)->fid), 0);
+  EXPECT_TRUE(silent());
+  ASSERT_EQ(fi_accept(acceptor, "yes", 3), 0);
+  EXPECT_EQ(next().fid, &acceptor->fid);
+  const Event at_asker = next();
+  EXPECT_EQ(at_asker.kind, std::uint32_t{FI_CONNECTED});
+  EXPECT_EQ(at_asker.data, "yes");
+  release(request);
+}
+
+TEST_F(ConnectedEndTest, ARequestMayBeRejectedUntilItIsAccepted) {
+  Event request = ask();
+  acceptor = open(request.info);
+  ASSERT_EQ(fi_enable(acceptor), 0);
+  ASSERT_EQ(fi_reject(passive, request.info->handle, "no", 2), 0);
+  const Event refused = next();
+  EXPECT_EQ(refused.fid, &asker->fid);
+  EXPECT_EQ(refused.data, std::to_string(FI_ECONNREFUSED) + " no");
+  EXPECT_EQ(fi_accept(acceptor, nullptr, 0), -FI_EOPBADSTATE);
+  EXPECT_EQ(fi_reject(passive, request.info->handle, "no", 2), -FI_EINVAL);
+  release(request);
+}
+
 TEST_F(ConnectedEndTest, BeyondTheBacklogRequestsAreRefused) {
   ASSERT_EQ(fi_close(&passive->fid), 0);
   ASSERT_EQ(fi_passive_ep(fabric, &info.info, &passive, this), 0);

@@ -3,6 +3,8 @@
 
 #include <rdma/fi_trigger.h>
 
+#include <vector>
+
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -96,6 +98,25 @@ TEST_F(DeferredWorkTest, ErrorsOfTheCounterStartWorkButNoTriggeredOperation) {
   expect_nothing(left.sends);
   ASSERT_EQ(fi_cntr_add(counter, 1), 0);
   EXPECT_EQ(next_byte(), 't');
+}
+
+TEST_F(DeferredWorkTest, AnOperationThatMustWaitStopsOnlyItsEndpoint) {
+  start();
+  std::vector<char> bytes(1 << 20);  // nobody receives it, so it stays under way
+  ssize_t result = 0;
+  while (result == 0) result = fi_send(left.endpoint, bytes.data(), bytes.size(), nullptr, to_right, nullptr);
+  ASSERT_EQ(result, -FI_EAGAIN);
+  fi_triggered_context when = at(1);
+  ASSERT_EQ(send_at(when, "x"), 0);
+  fi_op_cntr op{done, 3};
+  fi_deferred_work work{};
+  work.threshold = 1;
+  work.triggering_cntr = counter;
+  work.op_type = FI_OP_CNTR_ADD;
+  work.op.cntr = &op;
+  ASSERT_EQ(fi_control(&domain->fid, FI_QUEUE_WORK, &work), 0);
+  ASSERT_EQ(fi_cntr_add(counter, 1), 0);
+  EXPECT_EQ(fi_cntr_read(done), 3u);
 }
 
 TEST_F(DeferredWorkTest, WorkNeedsObjectsOfItsDomainAndAnEndpointWithTheCapability) {

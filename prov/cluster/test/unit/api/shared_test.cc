@@ -28,6 +28,27 @@ class SharedTest : public ApiTest {
   char buffer[32] = {};
 };
 
+TEST_F(SharedTest, ACancelledReceiveOfASharedContextCountsAsAnError) {
+  fid_ep* shared = nullptr;
+  ASSERT_EQ(fi_srx_context(domain, &info.rx, &shared, this), 0);
+  fid_av* const av = open_av();
+  fid_cq* const cq = open_cq();
+  fid_cntr* const received = open_cntr();
+  fid_ep* const endpoint = open_endpoint();
+  for (const auto& [object, flags] : std::initializer_list<std::pair<fid_t, std::uint64_t>>{
+           {&av->fid, 0}, {&cq->fid, FI_TRANSMIT | FI_RECV}, {&received->fid, FI_RECV}, {&shared->fid, 0}})
+    ASSERT_EQ(fi_ep_bind(endpoint, object, flags), 0);
+  ASSERT_EQ(fi_enable(endpoint), 0);
+  ASSERT_EQ(fi_recv(shared, buffer, sizeof buffer, nullptr, FI_ADDR_UNSPEC, &entry), 0);
+  ASSERT_EQ(fi_cancel(&shared->fid, &entry), 0);
+  EXPECT_EQ(fi_cntr_readerr(received), 1u);
+  EXPECT_EQ(fi_cntr_read(received), 0u);
+  fi_cq_err_entry error{};
+  EXPECT_EQ(fi_cq_readerr(cq, &error, 0), 1);
+  for (fid_t each : {&endpoint->fid, &shared->fid, &received->fid, &cq->fid, &av->fid})
+    EXPECT_EQ(fi_close(each), 0);
+}
+
 TEST_F(SharedTest, OneQueueServesManyEndpointsAndOutlivesThem) {
   constexpr int kEndpoints = 3;
   fid_av* av = open_av();

@@ -35,6 +35,7 @@ class ConnectionTest : public ::testing::Test,
   void end_watch() override { note("end watch"); }
   void set_peer(const SocketAddress& peer) override { note("peer " + peer.text()); }
   void cancel_receives() override { note("cancel"); }
+  bool receiving(const SocketAddress& /*peer*/) override { return is_receiving; }
   void leave(const SocketAddress& peer) override { note("leave " + peer.text()); }
   void connected(ConstBytes data) override { note("connected " + text(data)); }
   void refused(Status cause, ConstBytes data) override {
@@ -65,6 +66,7 @@ class ConnectionTest : public ::testing::Test,
   using Log = std::vector<std::string>;
   Log log;
   bool takes_requests = true;
+  bool is_receiving = false;
   ConnectionEnd end{*this, *this};
   const std::string passive = kPassive.text(), asker = kAsker.text(), acceptor = kAcceptor.text();
 };
@@ -128,6 +130,7 @@ TEST_F(ConnectionTest, EachSideMayShutDown) {
   EXPECT_TRUE(end.shut_down());
   EXPECT_EQ(taken(), (Log{"send 4 " + acceptor + " ", "end watch", "cancel", "ended "}));
   end.arrived(kAcceptor, {MessageKind::shutdown, kId, {}});
+  EXPECT_EQ(taken(), (Log{"leave " + acceptor})) << "the peer has nothing more to say";
   end.peer_lost({kAcceptor, Status::reset, true});
   EXPECT_EQ(taken(), Log{}) << "both at once end it once";
 }
@@ -137,8 +140,28 @@ TEST_F(ConnectionTest, ThePeerMayShutDown) {
   end.arrived(kPassive, {MessageKind::shutdown, kId, {}});
   EXPECT_EQ(taken(), Log{}) << "that is no peer any more";
   end.arrived(kAcceptor, {MessageKind::shutdown, kId, {}});
-  EXPECT_EQ(taken(), (Log{"end watch", "cancel", "ended "}));
+  EXPECT_EQ(taken(), (Log{"send 4 " + acceptor + " ", "end watch", "cancel", "ended "}));
   EXPECT_FALSE(end.shut_down());
+}
+
+TEST_F(ConnectionTest, AShutdownByThePeerWaitsForItsLongMessages) {
+  make_active();
+  is_receiving = true;
+  end.arrived(kAcceptor, {MessageKind::shutdown, kId, {}});
+  end.try_to_end();
+  EXPECT_EQ(taken(), Log{});
+  EXPECT_EQ(end.state(), State::ending);
+  is_receiving = false;
+  end.try_to_end();
+  EXPECT_EQ(taken(), (Log{"send 4 " + acceptor + " ", "end watch", "cancel", "ended "}));
+}
+
+TEST_F(ConnectionTest, APeerMayCloseAfterItsShutdown) {
+  make_active();
+  is_receiving = true;
+  end.arrived(kAcceptor, {MessageKind::shutdown, kId, {}});
+  end.peer_lost({kAcceptor, Status::reset, true});
+  EXPECT_EQ(taken(), (Log{"end watch", "cancel", "ended "})) << "it is no loss";
 }
 
 TEST_F(ConnectionTest, ALostPeerEndsTheConnection) {
@@ -149,12 +172,51 @@ TEST_F(ConnectionTest, ALostPeerEndsTheConnection) {
   EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("ended ") + describe(Status::ended)}));
 }
 
-TEST_F(ConnectionTest, ALostPassiveEndpointEndsTheAttemptUnlessItHasClosed) {
+TEST_F(ConnectionTest, ALostPassiveEndpointEndsTheAttempt) {
   connect();
-  end.peer_lost({kPassive, Status::reset, true});
-  EXPECT_EQ(end.state(), State::connecting) << "the accept may be under way";
   end.peer_lost({kPassive, Status::stuck, false});
   EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::stuck) + " "}));
+}
+
+TEST_F(ConnectionTest, APassiveEndpointThatClosesWithoutAWordEndsTheAttempt) {
+  connect();
+  end.peer_lost({kPassive, Status::reset, true});
+  EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::refused) + " "}));
+}
+
+TEST_F(ConnectionTest, WhoeverTakesTheRequestOwesTheAnswer) {
+  const AddressBytes taker = encode_address(kAcceptor);
+  connect();
+  end.arrived(kPassive, {MessageKind::taken, kId, data("no address")});
+  EXPECT_EQ(taken(), Log{});
+  end.arrived(kPassive, {MessageKind::taken, kId, taker});
+  EXPECT_EQ(taken(), (Log{"watch " + acceptor, "leave " + passive, "send 6 " + acceptor + " "}));
+  end.arrived(kPassive, {MessageKind::taken, kId, taker});
+  end.peer_lost({kPassive, Status::reset, true});
+  EXPECT_EQ(taken(), Log{}) << "the passive endpoint may close";
+  end.arrived(kAcceptor, {MessageKind::accept, kId, data("yes")});
+  EXPECT_EQ(taken(), (Log{"end watch", "peer " + acceptor, "watch " + acceptor, "connected yes"}));
+  end.arrived(kPassive, {MessageKind::taken, kId, encode_address(kStranger)});
+  EXPECT_EQ(taken(), Log{});
+}
+
+TEST_F(ConnectionTest, IfTheTakerEndsTheAttemptFails) {
+  connect();
+  end.arrived(kPassive, {MessageKind::taken, kId, encode_address(kAcceptor)});
+  log.clear();
+  end.peer_lost({kAcceptor, Status::ended, false});
+  EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::ended) + " "}));
+}
+
+TEST_F(ConnectionTest, AClaimAfterTheEndIsRejected) {
+  end.set_asker(kAsker, kId);
+  end.arrived(kAsker, {MessageKind::claim, kId, {}});
+  EXPECT_EQ(taken(), (Log{"peer " + asker}));
+  end.shut_down();
+  log.clear();
+  end.arrived(kAsker, {MessageKind::claim, kId, {}});
+  EXPECT_EQ(taken(), (Log{"send 3 " + asker + " "}));
+  EXPECT_FALSE(end.expects(kId + 1));
 }
 
 TEST_F(ConnectionTest, AnEndpointThatClosesWithoutAcceptingRejects) {
@@ -170,6 +232,10 @@ TEST_F(ConnectionTest, AListenerReportsRequestsOrRejectsThem) {
   EXPECT_EQ(taken(), Log{});
   listener.arrived(kAsker, {MessageKind::request, kId, data("please")});
   EXPECT_EQ(taken(), (Log{"requested " + asker + " please"}));
+  listener.arrived(kAsker, {MessageKind::claim, kId, {}});
+  EXPECT_EQ(taken(), (Log{"send 3 " + asker + " "})) << "it has the port of an endpoint that has ended";
+  listener.hand_over({kAsker, kId}, kAcceptor);
+  EXPECT_EQ(taken(), (Log{"send 5 " + asker + " " + text(encode_address(kAcceptor))}));
   takes_requests = false;
   listener.arrived(kAsker, {MessageKind::request, kId, {}});
   EXPECT_EQ(taken(), (Log{"requested " + asker + " ", "send 3 " + asker + " "}));

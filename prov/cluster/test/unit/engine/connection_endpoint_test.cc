@@ -41,15 +41,38 @@ struct End final : connection::ConnectionListener {
   void ended(const SocketAddress&, Status cause) override {
     EXPECT_TRUE(closing || !end) << "told twice";
     end = cause;
+    if (reads_at_end) received_before_end = received();
   }
   void connect() {
     node.engine.with_connection([](ConnectionEndpoint& all) { all.connection().connect(kPassive, kId, {}); });
   }
+  void take(const ConnectRequest& request) {
+    node.engine.with_connection(
+        [&](ConnectionEndpoint& all) { all.connection().set_asker(request.asker, request.id); });
+  }
   void accept(const ConnectRequest& request) {
     node.engine.with_connection([&](ConnectionEndpoint& all) {
-      all.connection().set_asker(request.asker, request.id);
+      if (all.connection().state() == ConnectionEnd::State::idle)
+        all.connection().set_asker(request.asker, request.id);
       all.connection().accept(as_bytes("welcome", 7));
     });
+  }
+  /// Posts a receive for a long message, or sends one.
+  void receive_long() {
+    const Bytes slice(long_message);
+    EXPECT_EQ(node.engine.receive({.slices = {&slice, 1}, .from = ConnectionEndpoint::kPeer}), Status::ok);
+  }
+  void send_long() {
+    const ConstBytes slice(long_message);
+    const protocol::SendOp op{.slices = {&slice, 1}, .length = slice.size(), .to = ConnectionEndpoint::kPeer};
+    EXPECT_EQ(node.engine.send(op), Status::ok);
+  }
+  /// The outcomes of sends, oldest first.
+  std::vector<Status> sent() {
+    std::vector<Status> all;
+    node.sent.drain(
+        100, [](const auto&) { return true; }, [&](const auto& each) { all.push_back(each.status); });
+    return all;
   }
   void shut_down() {
     node.engine.with_connection([](ConnectionEndpoint& all) { all.connection().shut_down(); });
@@ -71,6 +94,9 @@ struct End final : connection::ConnectionListener {
   bool is_connected = false;
   std::string answer;
   std::optional<Status> failure, end;
+  bool reads_at_end = false;
+  std::vector<Status> received_before_end;  ///< if `reads_at_end`
+  std::vector<std::byte> long_message = std::vector<std::byte>(1 << 20);
   test::Node node;
 };
 
@@ -83,6 +109,10 @@ struct Passive final : connection::RequestListener {
   bool requested(const ConnectRequest& request, ConstBytes) override {
     requests.push_back(request);
     return true;
+  }
+  void hand_over(const SocketAddress& taker) {
+    node.engine.with_connection(
+        [&](ConnectionEndpoint& all) { all.listener().hand_over(requests.front(), taker); });
   }
   std::vector<ConnectRequest> requests;
   test::Node node;
@@ -256,15 +286,118 @@ TEST_F(ConnectionEndpointTest, AnEndThatClosesWithoutAWordIsNoticed) {
   EXPECT_TRUE(run([&] { return acceptor_->end.has_value(); }));
 }
 
-TEST_F(ConnectionEndpointTest, ThePassiveEndpointMayCloseAfterTheAccept) {
+TEST_F(ConnectionEndpointTest, ThePassiveEndpointMayCloseAfterTheRequestIsTaken) {
   asker_->receive();
   asker_->connect();
   ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
-  acceptor_->accept(passive_->requests.front());
+  const ConnectRequest request = passive_->requests.front();
+  acceptor_->take(request);
+  passive_->hand_over(kAcceptor);
   passive_.reset();
+  run([n = 0]() mutable { return ++n == 3000; });
+  EXPECT_FALSE(asker_->failure);
+  acceptor_->accept(request);
   acceptor_->node.send();
   EXPECT_TRUE(run([&] { return asker_->node.got == 1; }));
   EXPECT_TRUE(asker_->is_connected);
+}
+
+TEST_F(ConnectionEndpointTest, APassiveEndpointThatClosesWithoutAnAnswerRefuses) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  passive_.reset();
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); }));
+  EXPECT_EQ(asker_->failure, Status::refused);
+}
+
+TEST_F(ConnectionEndpointTest, ATakerThatClosesWithoutAnAnswerRefuses) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  acceptor_->take(passive_->requests.front());
+  passive_->hand_over(kAcceptor);
+  run([n = 0]() mutable { return ++n == 3000; });
+  EXPECT_FALSE(asker_->failure);
+  acceptor_.reset();
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); }));
+  EXPECT_EQ(asker_->failure, Status::refused);
+}
+
+TEST_F(ConnectionEndpointTest, ATakerThatFallsSilentEndsTheAttempt) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  acceptor_->take(passive_->requests.front());
+  passive_->hand_over(kAcceptor);
+  run([n = 0]() mutable { return ++n == 3000; });
+  network.absent = kAcceptor;
+  acceptor_.reset();
+  EXPECT_TRUE(run([&] { return asker_->failure.has_value(); })) << "although the passive endpoint lives";
+}
+
+TEST_F(ConnectionEndpointTest, AnotherEndpointAtTheTakersAddressRefuses) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  passive_->hand_over(kAcceptor);  // which knows nothing of the request
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); }));
+  EXPECT_EQ(asker_->failure, Status::refused);
+}
+
+TEST_F(ConnectionEndpointTest, AnEndpointThatIsNoPassiveOneRefuses) {
+  passive_.reset();
+  stranger_ = std::make_unique<test::Node>(network, kPassive, kAsker, 9);
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); }));
+  EXPECT_EQ(asker_->failure, Status::refused);
+}
+
+TEST_F(ConnectionEndpointTest, APassiveEndpointForgetsThoseThatAsked) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  passive_->node.engine.with_connection(
+      [&](ConnectionEndpoint& all) { all.listener().reject(passive_->requests.front(), {}); });
+  ASSERT_TRUE(run([&] { return asker_->failure.has_value(); }));
+  const transport::AddressTable& kept = passive_->node.engine.connection_addresses();
+  EXPECT_TRUE(run([&] { return !kept.find(kAsker); }));
+  EXPECT_TRUE(kept.find(kPassive));
+}
+
+TEST_F(ConnectionEndpointTest, LongMessagesArriveBeforeTheShutdown) {
+  connect_both();
+  acceptor_->reads_at_end = true;
+  acceptor_->receive_long();
+  acceptor_->receive_long();
+  asker_->send_long();
+  asker_->shut_down();
+  ASSERT_TRUE(run([&] { return acceptor_->end.has_value(); }));
+  EXPECT_EQ(acceptor_->end, Status::ok);
+  EXPECT_EQ(acceptor_->received_before_end, (std::vector{Status::ok, Status::canceled}));
+  std::vector<Status> sent;
+  EXPECT_TRUE(run([&] { return !(sent = asker_->sent()).empty(); }));
+  EXPECT_EQ(sent, std::vector{Status::ok});
+}
+
+TEST_F(ConnectionEndpointTest, AShutdownEndsWhatIsUnderWay) {
+  connect_both();
+  asker_->send_long();  // nobody receives it
+  acceptor_->send_long();
+  run([n = 0]() mutable { return ++n == 3000; });
+  asker_->shut_down();
+  ASSERT_TRUE(run([&] { return acceptor_->end.has_value(); }));
+  std::vector<Status> here, there;
+  EXPECT_TRUE(run([&] { return !(here = asker_->sent()).empty(); }));
+  EXPECT_TRUE(run([&] { return !(there = acceptor_->sent()).empty(); }));
+  EXPECT_EQ(here, std::vector{Status::canceled});
+  EXPECT_EQ(there, std::vector{Status::reset});
+  EXPECT_EQ(asker_->node.logged("before operations with it were complete"), 0u) << "this side wanted it";
+}
+
+TEST_F(ConnectionEndpointTest, AShutdownArrivesEvenIfThereIsNoCreditLeft) {
+  connect_both();
+  for (int i = 0; i < 5000; ++i) {
+    asker_->node.send();
+    if (i % 100 == 0) run([n = 0]() mutable { return ++n == 10; });
+  }
+  asker_->shut_down();
+  EXPECT_TRUE(run([&] { return acceptor_->end == Status::ok; }));
 }
 
 }  // namespace

@@ -125,6 +125,22 @@ TEST_F(Hints, ValuesAboveALimitAreRefused) {
   EXPECT_EQ(reason(), "") << "it is the largest value, but no number";
 }
 
+TEST_F(Hints, ASharedReceiveContextHasNoBuffersForSeveralMessages) {
+  ep.rx_ctx_cnt = FI_SHARED_CONTEXT;
+  EXPECT_EQ(reason(), "");
+  const auto refused = [&](std::uint64_t& field) {
+    field |= FI_MULTI_RECV;
+    EXPECT_NE(reason().find("FI_MULTI_RECV"), std::string::npos);
+    field &= ~FI_MULTI_RECV;
+  };
+  refused(info.caps);
+  refused(rx.caps);
+  refused(rx.op_flags);
+  ep.rx_ctx_cnt = 1;
+  rx.op_flags = rx.caps = FI_MULTI_RECV;
+  EXPECT_EQ(reason(), "");
+}
+
 TEST_F(Hints, RegistrationModesOfTheEnumerationStandAlone) {
   for (const int mode : {static_cast<int>(FI_MR_BASIC), static_cast<int>(FI_MR_SCALABLE), 0, ~3}) {
     domain.attributes.mr_mode = mode;
