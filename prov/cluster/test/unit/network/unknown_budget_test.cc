@@ -68,7 +68,7 @@ TEST_F(UnknownBudgetTest, WhatAllOfThemHoldIsBounded) {
   EXPECT_LE(held, kBytesMax);
   EXPECT_GE(held, kBytesMax / 2) << "those that fit are not dropped";
   EXPECT_GT(a.counters().unknown_dropped, 0u);
-  EXPECT_EQ(a.logged("senders outside the address vector fill"), 1u);
+  EXPECT_EQ(a.logged("senders outside the address vector occupy"), 1u);
 }
 
 TEST_F(UnknownBudgetTest, TheLongestIdleAreDroppedFirst) {
