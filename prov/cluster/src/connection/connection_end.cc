@@ -88,7 +88,10 @@ void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
   if (state_ == State::connected) return end(loss.cause);
   if (state_ == State::ending) return end(Status::ok);
-  if (state_ == State::connecting) fail(loss.orderly ? Status::refused : loss.cause, {});
+  if (state_ != State::connecting) return;
+  // Who closes without an answer, or restarts, refuses.
+  const bool refused = loss.orderly || loss.cause == Status::reset;
+  fail(refused ? Status::refused : loss.cause, {});
 }
 
 void ConnectionEnd::established(ConstBytes data) {

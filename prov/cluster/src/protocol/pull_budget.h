@@ -97,7 +97,7 @@ class PullBudget {
   /// stalls.
   static constexpr std::size_t kStallDivisor = 8;
   /// If the hosts took longer than this for the latest timed pull, stalls are their own.
-  static constexpr Duration kHostDelayMax = kStallTimeout / 8;
+  static constexpr Duration kHostDelayMax = 250us;
   static constexpr Duration kBaseDelayWindow = 10s;
 
   /// Returns true if the bytes that have arrived from the peer since the last check for stalls are at least

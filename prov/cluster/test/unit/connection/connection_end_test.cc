@@ -178,10 +178,12 @@ TEST_F(ConnectionTest, ALostPassiveEndpointEndsTheAttempt) {
   EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::stuck) + " "}));
 }
 
-TEST_F(ConnectionTest, APassiveEndpointThatClosesWithoutAWordEndsTheAttempt) {
-  connect();
-  end.peer_lost({kPassive, Status::reset, true});
-  EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::refused) + " "}));
+TEST_F(ConnectionTest, APassiveEndpointThatClosesOrRestartsWithoutAWordRefuses) {
+  for (const bool orderly : {true, false}) {
+    connect();
+    end.peer_lost({kPassive, Status::reset, orderly});
+    EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::refused) + " "}));
+  }
 }
 
 TEST_F(ConnectionTest, WhoeverTakesTheRequestOwesTheAnswer) {
