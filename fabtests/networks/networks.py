@@ -59,8 +59,9 @@ ROWS = [
     Row("stateful firewall, one side may begin", layouts.one_way_firewall, short=True),
     Row("switch reboots", layouts.rebooting_switch),
     Row("three networks, one of two routers dies", layouts.killed_router, short=True, still=5.0),
-    Row("address translation on one side", layouts.translation_on_one_side,
-        known="the called side knows its peer by another address (docs/design/28-translation.md)"),
+    Row("address translation on one side", layouts.translation_on_one_side, short=True,
+        known="the called side knows its peer by another address (docs/design/28-translation.md)",
+        says="a router between the nodes changes this node's address"),
 ]
 
 
