@@ -55,13 +55,13 @@ ROWS = [
     Row("VXLAN between two networks", layouts.vxlan),
     Row("tunnel like WireGuard", layouts.tunnel_without_hardware_addresses, short=True),
     Row("MTU 9000, a hop of 1500 that drops silently", layouts.narrow_silent_hop, short=True),
-    Row("asymmetric routes, each router forwards one way", layouts.asymmetric_routes,
-        known="the packet link sends to the router from which the peer's frames come; FI_CLUSTER_LINK=udp helps"),
+    Row("asymmetric routes, each router forwards one way", layouts.asymmetric_routes, short=True),
     Row("stateful firewall, one side may begin", layouts.one_way_firewall, short=True),
     Row("switch reboots", layouts.rebooting_switch),
     Row("three networks, one of two routers dies", layouts.killed_router, short=True, still=5.0),
-    Row("address translation on one side", layouts.translation_on_one_side,
-        known="the called side knows its peer by another address (docs/design/28-translation.md)"),
+    Row("address translation on one side", layouts.translation_on_one_side, short=True,
+        known="the called side knows its peer by another address (docs/design/28-translation.md)",
+        says="a router between the nodes changes this node's address"),
 ]
 
 

@@ -355,7 +355,8 @@ class EndpointHarness final : public protocol::GroupListener, public collective:
         default:
           return wire::ControlFrame::reset(
               asked,
-              input_.ConsumeBool() ? wire::ResetReason::unknown_session : wire::ResetReason::stale_epoch,
+              input_.PickValueInArray({wire::ResetReason::unknown_session, wire::ResetReason::stale_epoch,
+                                       wire::ResetReason::foreign_source}),
               fuzz::near<std::uint64_t>(input_, 1000));
       }
     }();

@@ -96,9 +96,12 @@ std::string print_ranges(const Ack& ack) {
 
 std::string print_reset(const ResetBlock& reset) {
   const bool stale = reset.reason == static_cast<std::uint8_t>(ResetReason::stale_epoch);
-  return std::string(stale ? " stale epoch" : " unknown session") + hexadecimal("session", reset.session) +
-         number("seq", reset.sequence) + number("tx", reset.transmission) +
-         (stale ? hexadecimal("known epoch", reset.epoch) : "");
+  const bool foreign = reset.reason == static_cast<std::uint8_t>(ResetReason::foreign_source);
+  return std::string(stale     ? " stale epoch"
+                     : foreign ? " foreign source"
+                               : " unknown session") +
+         hexadecimal("session", reset.session) + number("seq", reset.sequence) +
+         number("tx", reset.transmission) + (stale ? hexadecimal("known epoch", reset.epoch) : "");
 }
 
 /// Counts the segments as far as they are valid.

@@ -1,6 +1,7 @@
 #include "sim/attacker.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 
@@ -144,8 +145,9 @@ Attacker::Frame Attacker::reset(const Seen& refused) {
   quoted.session = knows_session ? session : number();
   quoted.sequence = {knows_session ? far_from(refused.last.sequence) : std::uint32_t{refused.last.sequence}};
   quoted.transmission = {refused.last.transmission};
-  const auto reason =
-      random_.chance(500'000) ? wire::ResetReason::unknown_session : wire::ResetReason::stale_epoch;
+  constexpr std::array reasons{wire::ResetReason::unknown_session, wire::ResetReason::stale_epoch,
+                               wire::ResetReason::foreign_source};
+  const wire::ResetReason reason = reasons[random_.below(reasons.size())];
   const wire::ControlFrame frame = wire::ControlFrame::reset(quoted, reason, refused.epoch + 1);
   Frame made;
   std::memcpy(&made.header, frame.bytes().data(), sizeof made.header);

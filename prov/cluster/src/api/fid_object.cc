@@ -22,7 +22,8 @@ int fi_errno_of(Status status) {
     case Status::canceled: return FI_ECANCELED;
     case Status::no_message: return FI_ENOMSG;
     case Status::unreachable:
-    case Status::prohibited: return FI_EHOSTUNREACH;
+    case Status::prohibited:
+    case Status::translated: return FI_EHOSTUNREACH;
     case Status::refused: return FI_ECONNREFUSED;
     case Status::reset:
     case Status::ended: return FI_ECONNRESET;

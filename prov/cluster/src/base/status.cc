@@ -14,6 +14,7 @@ const char* describe(Status status) {
     case Status::unreachable: return "peer unreachable";
     case Status::refused: return "no endpoint has that port";
     case Status::prohibited: return "a firewall refuses UDP to the peer";
+    case Status::translated: return "a router between the nodes changes this node's address";
     case Status::unknown_source: return "sender not in the address vector";
     case Status::access: return "remote memory not registered for this access";
     case Status::reset: return "peer closed or restarted";

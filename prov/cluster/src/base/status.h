@@ -16,6 +16,7 @@ enum class Status {
   unreachable,
   refused,         ///< the host answers, but no endpoint has that port
   prohibited,      ///< a firewall, of this host or another, refuses frames to the peer
+  translated,      ///< the peer refuses this endpoint, because a router has changed its address
   reset,           ///< the peer has closed or restarted
   ended,           ///< the kernel on the peer's node reports that the peer's process has ended
   exhausted,       ///< the peer, on this node, has no free descriptor for the connection

@@ -34,6 +34,8 @@ struct Path {
   /// The number of timeouts since the last frame from the peer, up to a limit. If there are many, the peer's
   /// host may have another hardware address now.
   std::uint8_t doubts = 0;
+  /// The kernel's routes and neighbour table choose the hardware address, whatever arriving frames show.
+  bool by_routes = false;
 
   bool same_mac(const Path& other) const {
     using Words = std::array<std::uint16_t, 3>;

@@ -12,8 +12,14 @@ namespace {
 
 /// Forgets the peer's hardware address. The address is from the last frame that arrived, and may be outdated
 /// or forged. Until the next frame arrives, the kernel's neighbour table provides the address.
-void forget_mac(PathState& path) {
+///
+/// The frames of a peer in another network show the hardware address of a router. If routes are asymmetric, or
+/// the router has failed, this router does not forward the frames to the peer. So if frames are lost again and
+/// again, the kernel's routes choose the router from now on (`routed`: the peer is in another network).
+void forget_mac(PathState& path, bool routed) {
   if (path.is_ethertype()) return;
+  if (path.address.mac_known && routed && ++path.mac_failures >= PathState::kMacFailuresMax)
+    path.address.by_routes = true;
   path.address.mac_known = false;
   if (path.address.doubts < std::numeric_limits<decltype(link::Path::doubts)>::max()) ++path.address.doubts;
 }
@@ -103,7 +109,8 @@ void PathManager::join(std::span<const SocketAddress> peer, std::span<const wire
 void PathManager::learn(const link::Path& from, bool ack_owed, std::size_t frames) {
   if (ack_owed) reply_by_ethertype_ = from.ethertype;
   const link::Path& first = paths_[0]->address;
-  const bool as_known = first.doubts == 0 && (!from.mac_known || (first.mac_known && from.same_mac(first)));
+  const bool shows_mac = from.mac_known && !first.by_routes;
+  const bool as_known = first.doubts == 0 && (!shows_mac || (first.mac_known && from.same_mac(first)));
   const bool several = ip_paths_ > 1;
   // For nearly every frame, the function returns here.
   if (!several && from.link == first.link && as_known && from.to == first.to) return;
@@ -293,7 +300,10 @@ std::optional<std::size_t> PathManager::find(const link::Path& from) const {
 
 void PathManager::set_address(std::size_t ip, const link::Path& to) {
   PathState& path = *paths_[ip];
+  const bool by_routes = path.address.by_routes && path.address.to == to.to;
   path.address = link::ip_path(to);
+  path.address.by_routes = by_routes;
+  path.address.mac_known = path.address.mac_known && !by_routes;
   if (path.companion == PathState::kNone) return;
   link::Path& ethertype = paths_[path.companion]->address;
   ethertype = path.address;
@@ -303,6 +313,13 @@ void PathManager::set_address(std::size_t ip, const link::Path& to) {
 std::size_t PathManager::ethertype_or_ip(std::size_t ip) const {
   const std::size_t companion = paths_[ip]->companion;
   return companion != PathState::kNone && paths_[companion]->validator.validated() ? companion : ip;
+}
+
+/// Returns true if the address is in another network than its rail.
+bool PathManager::is_routed(const link::Path& path) const {
+  if (path.link >= rails_.size()) return false;
+  const Rail& rail = rails_[path.link];
+  return rail.prefix_bits != 0 && !in_subnet(rail, path.to);
 }
 
 Time PathManager::last_sent_at(std::size_t ip) const {
@@ -528,7 +545,7 @@ Time PathManager::fails_at(const PathState& path) const {
 void PathManager::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
   path.recovery.on_persistent_timeout();
   path.recovery.take_back(lost);
-  forget_mac(path);
+  forget_mac(path, is_routed(path.address));
   path.validator.fail(now);
   if (path.companion != PathState::kNone && !path.is_ethertype()) {
     paths_[path.companion]->validator.fail(now);  // whatever has cut one path has probably cut both
@@ -553,7 +570,7 @@ void PathManager::on_unanswered(Time now, std::size_t number, Time sent_at) {
 void PathManager::on_persistent_timeout() {
   for (const auto& path : paths_) {
     path->recovery.on_persistent_timeout();
-    forget_mac(*path);
+    forget_mac(*path, is_routed(path->address));
   }
 }
 

@@ -64,6 +64,8 @@ struct PathState {
   /// paths are in reliability/frame_size.h.
   std::size_t frame_max = kNone;
   bool preferred = false;  ///< Rail::preferred
+  static constexpr unsigned kMacFailuresMax = 2;
+  unsigned mac_failures = 0;  ///< how often frames to a learnt hardware address were lost persistently
 };
 
 struct DeliveryEstimate {
@@ -267,6 +269,7 @@ class PathManager {
   void set_address(std::size_t ip, const link::Path& to);
   /// Returns the EtherType path of an IP path if it is validated, otherwise the IP path.
   std::size_t ethertype_or_ip(std::size_t ip) const;
+  bool is_routed(const link::Path& path) const;
   /// Returns when a frame was last sent on an IP path or on its EtherType path.
   Time last_sent_at(std::size_t ip) const;
   void report(const PathState& path, PathValidator::Event event) const;

@@ -197,6 +197,9 @@ std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const
   if (remote == nullptr || remote->flow == nullptr) return {};
   if (status == Status::refused && remote->flow->liveness().kernel_vouches())
     return ", although its TCP port is open, so a firewall may refuse UDP";
+  if (status == Status::refused && parts_.name.same_host(peer.name()))
+    return ", and this node has the peer's address itself (if the peer is on another node, name another "
+           "interface in FI_CLUSTER_IFACE)";
   if (status != Status::unreachable) return {};
   const Duration silence = remote->flow->liveness().silent_for();
   if (silence < settings.peer_timeout) return {};
@@ -207,6 +210,9 @@ const char* NetworkTransport::advice(Status status) const {
   if (status == Status::stuck) return " (cluster-info --why on its node shows what it is doing)";
   if (status == Status::prohibited)
     return " (cluster-info --ports prints what the firewalls between the nodes must let pass)";
+  if (status == Status::translated)
+    return " (connect the nodes by a route without translation, or by a tunnel, and name its interface in "
+           "FI_CLUSTER_IFACE)";
   if (status != Status::unreachable) return "";
   return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
 }

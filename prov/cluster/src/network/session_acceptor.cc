@@ -56,7 +56,7 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
       view.kind == wire::FrameKind::flow && view.has_opening && view.opening.name != parts_.name;
   if (!valid || !wire::lists(view.opening, view.rails, from.to)) {
     ++counters.refused_malformed;
-    if (valid) warn_of_source(now, view.opening.name, from.to);
+    if (valid) refuse_source(now, view, from);
     return;
   }
   const SocketAddress name = name_of(view);
@@ -185,6 +185,10 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
   if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::unknown_session)) {
     peer->close_before(view.reset.epoch);  // the present incarnation begins at this epoch
     if (reopen(now, *peer, view.reset.epoch)) return;
+  } else if (view.reset.reason == static_cast<std::uint8_t>(wire::ResetReason::foreign_source)) {
+    if (peer->half_open()) return;  // any host may have caused the session
+    peers_.serve(peer->common, [&] { peer->flow->on_foreign_source(now); });
+    return tx_.mark(*peer);
   } else {
     sessions_.skip_epoch(view.reset.epoch);
   }
@@ -203,12 +207,20 @@ bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begi
   return true;
 }
 
+/// Called for an opening from an address that it does not name. If a router translates the sender's address,
+/// the reset tells the sender why nothing answers. The reset is shorter than the opening, and gives the sender
+/// nothing that would prove a name.
+void SessionAcceptor::refuse_source(Time now, const wire::FrameView& view, const link::Path& from) {
+  if (view.sequenced()) answers_.send_reset(now, view, from, wire::ResetReason::foreign_source, 0);
+  warn_of_source(now, view.opening.name, from.to);
+}
+
 void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source) {
   if (now < next_source_warning_) return;
   next_source_warning_ = now + kSourceWarningInterval;
   parts_.environment.log.warn(
-      "peer %s is refused: its first frame came from %s, which is not an address of the peer (does a router "
-      "translate addresses?)",
+      "peer %s is refused: its first frame came from %s, which is not an address of the peer (a router seems "
+      "to translate addresses: connect the nodes by a route without translation, or by a tunnel)",
       name.text().c_str(), source.text().c_str());
 }
 

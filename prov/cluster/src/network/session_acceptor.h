@@ -53,6 +53,7 @@ class SessionAcceptor {
   RemotePeer* accept_by_cookie(Time now, const wire::FrameView& view, const link::Path& from);
   bool begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from);
   bool reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins);
+  void refuse_source(Time now, const wire::FrameView& view, const link::Path& from);
   void warn_of_source(Time now, const SocketAddress& name, const SocketAddress& source);
   SocketAddress name_of(const wire::FrameView& view);
 

@@ -309,6 +309,16 @@ void Flow::on_path_error(Time now, const link::PathError& error) {
   status_.end(liveness_.check(now));
 }
 
+void Flow::on_foreign_source(Time now) {
+  settle();
+  if (!status_.alive() || handshake_.knows_peer()) return;
+  if (liveness_.on_path_error(now, Status::translated, false)) {
+    timer_.expedite(now + Liveness::kRetryAfter);
+    return;
+  }
+  status_.end(liveness_.check(now));
+}
+
 bool Flow::reopen(Time now) {
   if (!status_.alive() || !handshake_.knows_peer() || handshake_.peer_has_opening()) return false;
   if (!receiver_.untouched()) return false;

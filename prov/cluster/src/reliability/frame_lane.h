@@ -95,7 +95,7 @@ class FrameLane {
 
 inline bool FrameLane::from_peer(const link::Path& from) const {
   const link::Path& first = parts_.paths[0].address;
-  const bool same_mac = !from.mac_known || (first.mac_known && from.same_mac(first));
+  const bool same_mac = !from.mac_known || (first.mac_known && from.same_mac(first)) || first.by_routes;
   return same_mac && from.link == first.link && first.doubts == 0 && from.to == first.to;
 }
 

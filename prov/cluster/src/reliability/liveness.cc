@@ -67,7 +67,8 @@ inline void Liveness::apply(const Refutation& refutation, Time now, Time asked) 
     if (since <= reported_silence_) kernel_vouches_ = false;
     reported_silence_ = std::min(reported_silence_, since);
   }
-  if (ends(kErrors) && (error_ == Status::ok || asked >= first_error_)) {
+  const bool errors_end = ends(error_ == Status::translated ? kTranslation : kErrors);
+  if (errors_end && (error_ == Status::ok || asked >= first_error_)) {
     error_ = Status::ok;
     forgotten_ = false;
     contested_since_ = kNever;
@@ -215,6 +216,7 @@ void Liveness::judge(Suspicion suspicion, PeerState state, Duration lasted) {
 
 Suspicion Liveness::suspicion_of_errors() const {
   if (error_ == Status::prohibited) return Suspicion::prohibited;
+  if (error_ == Status::translated) return Suspicion::translated;
   return refused() ? Suspicion::port_closed : Suspicion::host_unreachable;
 }
 

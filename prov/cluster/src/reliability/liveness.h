@@ -35,6 +35,7 @@ enum class Suspicion : std::uint8_t {
   /// An ICMP error "host unreachable" or "network unreachable" that quotes a frame of ours.
   host_unreachable,
   prohibited,      ///< a firewall refuses a frame of ours: on this host, or with an ICMP error that quotes it
+  translated,      ///< a reset that quotes a frame of ours: the frame came from a foreign address
   kernel_refuses,  ///< the peer's kernel refuses a connection, or resets one
 };
 
@@ -89,6 +90,8 @@ inline constexpr Verdict kVerdicts[] = {
     // A firewall that begins to refuse the frames of a met peer may be changed again, so the peer's silence
     // decides.
     {Suspicion::prohibited, PeerState::unmet, InOutage::goes_on, Status::prohibited, kStartingTolerated},
+    // Meanwhile the peer may call this side, which a router may permit. A met peer has accepted the address.
+    {Suspicion::translated, PeerState::unmet, InOutage::goes_on, Status::translated, kStartingTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // such questions.
     {Suspicion::kernel_refuses, PeerState::corroborated, InOutage::goes_on, Status::ended, Duration{0}},
@@ -108,6 +111,8 @@ enum Matter : std::uint8_t {
   kErrorsOnce = 16,
   kRefusal = 32,  ///< the fact that the peer's kernel has refused a connection
   kProbe = 64,    ///< the reason to ask the peer's kernel
+  /// Resets that say `translated`. Answers to keep-alives do not end them, because they pass the router, too.
+  kTranslation = 128,
 };
 
 enum class Evidence : std::uint8_t {
@@ -141,15 +146,16 @@ struct Refutation {
 inline constexpr Duration kUnmetMax = 1min;
 
 inline constexpr Refutation kRefutations[] = {
-    {Evidence::frame, PeerState::any, kSilence | kEngineSilence | kReported | kErrors | kRefusal | kProbe},
+    {Evidence::frame, PeerState::any,
+     kSilence | kEngineSilence | kReported | kErrors | kRefusal | kProbe | kTranslation},
     {Evidence::ethertype_frame, PeerState::any, kReported},
     {Evidence::engine_answer, PeerState::any,
-     kSilence | kEngineSilence | kReported | kErrors | kRefusal | kProbe},
+     kSilence | kEngineSilence | kReported | kErrors | kRefusal | kProbe | kTranslation},
     {Evidence::responder_answer, PeerState::any, kSilence | kReported | kErrors | kRefusal},
     {Evidence::kernel_vouches, PeerState::unmet, kSilence, kUnmetMax},
     {Evidence::kernel_vouches, PeerState::met, kSilence | kErrors | kRefusal},
     {Evidence::opening, PeerState::any, kErrorsOnce},
-    {Evidence::owes_nothing, PeerState::any, kErrors | kRefusal | kProbe},
+    {Evidence::owes_nothing, PeerState::any, kErrors | kRefusal | kProbe | kTranslation},
     {Evidence::owes_again, PeerState::any, kSilence | kEngineSilence | kReported},
 };
 
@@ -178,7 +184,8 @@ class Liveness {
   void forget_path_errors();
   /// Called with true when the peer begins to owe an acknowledgement, and with false when it owes nothing.
   void set_expecting(Time now, bool owed);
-  /// Called for an ICMP error that quotes a frame of ours. `known`: the peer has answered in this session.
+  /// Called for an ICMP error that quotes a frame of ours, or for a reset that says `translated`. `known`: the
+  /// peer has answered in this session.
   /// Returns true if the caller should retransmit a frame after kRetryAfter.
   bool on_path_error(Time now, Status error, bool known);
   /// Called for an ICMP error that any host may have forged.

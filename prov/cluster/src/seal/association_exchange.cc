@@ -171,10 +171,11 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
     return nullptr;
   }
   const std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
-  const bool valid = decoded && is_ours(decoded->to) && contains(decoded->sender.addresses, from.to) &&
-                     decoded->sender.salt != ours_.salt;
-  if (!valid) {
+  const bool for_us = decoded && is_ours(decoded->to) && decoded->sender.salt != ours_.salt;
+  if (!for_us || !contains(decoded->sender.addresses, from.to)) {
     ++environment_.counters.refused_malformed;
+    if (for_us && key_of(decoded->key_id) != nullptr)
+      warn(now, Warning::foreign_source, decoded->sender.addresses.front());
     return nullptr;
   }
   if (key_of(decoded->key_id) == nullptr) {
@@ -332,7 +333,10 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
       "its frames are dropped: this process has a key and their sender has none (set "
       "FI_CLUSTER_KEY_FILE on all nodes of the job)",
       "it does not answer requests that are authenticated with the key of this process: it is gone, or its "
-      "key (FI_CLUSTER_KEY_FILE) or FI_CLUSTER_SECURITY differs (set the same on all nodes of the job)"};
+      "key (FI_CLUSTER_KEY_FILE) or FI_CLUSTER_SECURITY differs (set the same on all nodes of the job), or a "
+      "router translates addresses (its node's log says so)",
+      "its request for a key came from another address than its own, and is refused (a router seems to "
+      "translate addresses: connect the nodes by a route without translation, or by a tunnel)"};
   environment_.log.warn("peer %s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 

@@ -114,7 +114,7 @@ class AssociationExchange {
   /// If two requests are further apart than this, they belong to different attempts.
   static constexpr Duration kAttemptGap = 10s;
 
-  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, count };
+  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, foreign_source, count };
 
   bool is_ours(const SocketAddress& address) const;
   const std::shared_ptr<const JobKey>* key_of(const KeyId& id) const;

@@ -104,8 +104,8 @@ bool read_part(ConstBytes& rest, FrameView& out) {
 bool read_reset(ConstBytes rest, FrameView& out) {
   if (rest.size() != sizeof out.reset) return false;
   std::memcpy(&out.reset, rest.data(), sizeof out.reset);
-  const bool known = out.reset.reason == static_cast<std::uint8_t>(ResetReason::unknown_session) ||
-                     out.reset.reason == static_cast<std::uint8_t>(ResetReason::stale_epoch);
+  const bool known = out.reset.reason >= static_cast<std::uint8_t>(ResetReason::unknown_session) &&
+                     out.reset.reason <= static_cast<std::uint8_t>(ResetReason::foreign_source);
   return known && out.reset.epoch < kEpochEnd;
 }
 

@@ -145,6 +145,7 @@ enum class ResetReason : std::uint8_t {
   unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where the
                         ///< sessions of the reset's sender begin
   stale_epoch = 2,      ///< the refused opening is older than an opening already seen, which had `epoch`
+  foreign_source = 3,   ///< the refused opening came from an address that it does not name; `epoch` is 0
 };
 
 /// The layout on the wire. The block follows a header whose session is 0.

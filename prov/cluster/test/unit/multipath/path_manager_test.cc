@@ -128,6 +128,33 @@ TEST_F(PathManagerTest, TheHardwareAddressIsLearntForThatPathAlone) {
   EXPECT_FALSE(paths[0].address.mac_known || paths[2].address.mac_known);
 }
 
+/// The frames of the peer come by one router, and ours must take another one.
+TEST_F(PathManagerTest, ARouterThatLosesOurFramesTwiceIsLeftToTheKernelsRoutes) {
+  const SocketAddress peer = address(9, kPeer);
+  PathManager routed(own, {peer, {}, false, 0}, 64, log);
+  const link::Path from{peer, {std::byte{2}}, true, 0};
+  for (int failure = 0; failure < 2; ++failure) {
+    routed.learn(from, true);
+    EXPECT_TRUE(routed[0].address.mac_known) << failure;
+    routed.on_persistent_timeout();
+    EXPECT_FALSE(routed[0].address.mac_known) << failure;
+  }
+  routed.learn(from, true);
+  EXPECT_FALSE(routed[0].address.mac_known);
+  EXPECT_EQ(routed[0].address.doubts, 0) << "the peer has been heard";
+}
+
+TEST_F(PathManagerTest, AHardwareAddressInThisNetworkIsLearntAgainAfterEachTimeout) {
+  link::Path from = way(0, 0);
+  from.mac = {std::byte{2}};
+  from.mac_known = true;
+  for (int failure = 0; failure < 5; ++failure) {
+    paths.learn(from, true);
+    EXPECT_TRUE(paths[0].address.mac_known) << failure;
+    paths.on_persistent_timeout();
+  }
+}
+
 TEST_F(PathManagerTest, APathErrorFailsThatPathWhileOthersWork) {
   validate_both();
   EXPECT_TRUE(path_error(1ms, 1));

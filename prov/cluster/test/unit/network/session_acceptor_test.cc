@@ -101,6 +101,110 @@ TEST_F(SessionAcceptorTest, AnOpeningFromAnotherAddressIsReportedOnce) {
   EXPECT_EQ(a.logged("is refused"), 2u) << "once a minute";
 }
 
+/// A router between the nodes translates b's address: a sees b's frames at another address, and answers to that
+/// one reach b.
+class TranslatedTest : public SessionAcceptorTest {
+ protected:
+  static constexpr Duration kStep = 20ms;
+
+  TranslatedTest() {
+    network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+      if (to == kA && packet.from == kB) calls_.push_back(packet.bytes);
+      if (to == test::kUnknownSource) answers_.push_back(packet.bytes);
+      return (to == kA && packet.from == kB) || to == test::kUnknownSource;
+    };
+  }
+  /// Carries what waits in the router until this much time has passed.
+  void translate(Node& a, Node& b, Duration lasts) {
+    for (Duration time{}; time < lasts; time += kStep) {
+      for (const auto& call : std::exchange(calls_, {})) inject(test::kUnknownSource, kA, call);
+      pass(a);
+      for (const auto& answer : std::exchange(answers_, {})) inject(kA, kB, answer);
+      pass(b);
+      clock.advance(kStep);
+    }
+  }
+  std::vector<std::vector<std::byte>> calls_;
+  std::vector<std::vector<std::byte>> answers_;
+};
+
+TEST_F(TranslatedTest, TheCallerHearsTheCauseAndTheCure) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  b.send();
+  translate(a, b, 900ms);
+  EXPECT_EQ(b.logged("is lost"), 0u) << "a may call b meanwhile";
+  translate(a, b, 300ms);
+  EXPECT_EQ(b.logged("is lost: a router between the nodes changes this node's address"), 1u);
+  EXPECT_EQ(b.logged("FI_CLUSTER_IFACE"), 1u);
+  EXPECT_EQ(a.counters().sessions_opened, 0u) << "the caller gets no session";
+  EXPECT_EQ(a.logged("is refused: its first frame came from"), 1u);
+}
+
+TEST_F(TranslatedTest, ACallFromTheOtherSideInTheFirstSecondCounts) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  b.send();
+  translate(a, b, 500ms);
+  network.drop = nullptr;  // a's call passes, and so do the answers to it
+  a.send();
+  pass(a, b);
+  clock.advance(2s);
+  pass(a, b);
+  EXPECT_EQ(b.counters().unexpected, 1u);
+  EXPECT_EQ(a.counters().unexpected, 1u);
+  EXPECT_EQ(b.logged("is lost"), 0u);
+}
+
+TEST_F(TranslatedTest, AGuessedAnswerEndsNothing) {
+  Node b(network, kB, kA, 1000);
+  b.send();
+  for (Duration time{}; time < 2s; time += kStep) {
+    wire::FrameView quoted;
+    quoted.transmission = {static_cast<std::uint32_t>(time / kStep)};
+    inject(kA, kB, wire::ControlFrame::reset(quoted, wire::ResetReason::foreign_source).bytes());
+    pass(b);
+    clock.advance(kStep);
+  }
+  EXPECT_EQ(b.logged("is lost"), 0u);
+}
+
+/// Both nodes have the address, for example that of a bridge for containers.
+TEST_F(SessionAcceptorTest, APeerWithThisNodesOwnAddressIsLostWithACure) {
+  const SocketAddress twin = kA.with_port(4711);
+  Node a(network, kA, twin, 1000);
+  network.absent = twin;
+  a.send();
+  for (int i = 0; i < 200; ++i) {
+    pass(a);
+    clock.advance(10ms);
+  }
+  EXPECT_EQ(a.logged("no endpoint has that port, and this node has the peer's address itself"), 1u);
+}
+
+TEST_F(SessionAcceptorTest, APeerThatHasAnsweredIsNotLostByAnAnswerAboutItsAddress) {
+  Node a(network, kA, kB, 1000);
+  Node b(network, kB, kA, 1000);
+  a.send();
+  pass(a, b);
+  std::vector<std::byte> last;
+  network.drop = [&](const FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (to == kB) last = packet.bytes;
+    return to == kB;
+  };
+  a.send();
+  pass(a);
+  network.drop = nullptr;
+  wire::FrameView quoted;
+  ASSERT_EQ(wire::admit(last, quoted), wire::Refusal::none);
+  for (int i = 0; i < 150; ++i) {
+    inject(kB, kA, wire::ControlFrame::reset(quoted, wire::ResetReason::foreign_source).bytes());
+    pass(a);
+    clock.advance(20ms);
+  }
+  EXPECT_EQ(a.logged("is lost"), 0u);
+}
+
 TEST_F(SessionAcceptorTest, AnOpeningIsEndedByAResetThatQuotesIt) {
   Node a(network, kA, kB, 1000);
   std::vector<std::byte> call;

@@ -44,6 +44,7 @@ void say(Liveness& liveness, Suspicion suspicion, PeerState state, Time now) {
     case Suspicion::port_closed: liveness.on_path_error(now, Status::refused, known); return;
     case Suspicion::host_unreachable: liveness.on_path_error(now, Status::unreachable, known); return;
     case Suspicion::prohibited: liveness.on_path_error(now, Status::prohibited, known); return;
+    case Suspicion::translated: liveness.on_path_error(now, Status::translated, known); return;
     case Suspicion::kernel_refuses: return liveness.on_probe(now, Answer::ended);
   }
 }
@@ -181,7 +182,7 @@ bool silence_stands(Liveness& liveness, Evidence evidence) {
 }
 
 /// This side looks all the time: errors from while it did not run count less.
-bool errors_stand(Liveness& liveness, Evidence evidence, PeerState state) {
+bool errors_stand(Liveness& liveness, Evidence evidence, PeerState state, Status error) {
   const bool known = state == PeerState::met;
   const Duration tolerated = known ? kRefusedTolerated : kStartingTolerated;
   const Duration second = tolerated / 2 / kStep * kStep;
@@ -189,8 +190,7 @@ bool errors_stand(Liveness& liveness, Evidence evidence, PeerState state) {
   const Duration last = tolerated + kStep;
   for (Duration time = 0s; time <= last; time += kStep) {
     if (time == shown) show(liveness, evidence, at(time));
-    if (time == kStep || time == second || time == last)
-      liveness.on_path_error(at(time), Status::refused, known);
+    if (time == kStep || time == second || time == last) liveness.on_path_error(at(time), error, known);
     liveness.check(at(time));
   }
   return liveness.check(at(last)) != Status::ok;
@@ -228,8 +228,14 @@ TEST_P(LivenessRefutations, EvidenceEndsWhatTheRowSaysAndNothingElse) {
                        return liveness.silent_for() > 3s;
                      }),
               (ends & kReported) == 0);
-    EXPECT_EQ(stands(1h, 0s, [&](Liveness& liveness) { return errors_stand(liveness, row.evidence, state); }),
-              (ends & (kErrors | kErrorsOnce)) == 0);
+    const auto error_stands = [&](Status error) {
+      return stands(1h, 0s,
+                    [&](Liveness& liveness) { return errors_stand(liveness, row.evidence, state, error); });
+    };
+    EXPECT_EQ(error_stands(Status::refused), (ends & (kErrors | kErrorsOnce)) == 0);
+    if (state == PeerState::unmet) {  // only then does it end a session
+      EXPECT_EQ(error_stands(Status::translated), (ends & (kTranslation | kErrorsOnce)) == 0);
+    }
     EXPECT_EQ(stands(kTimeout, 0s,
                      [&](Liveness& liveness) {
                        liveness.on_probe(at(0s), Answer::none);

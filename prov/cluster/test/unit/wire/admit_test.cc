@@ -319,6 +319,7 @@ TEST(Control, FramesAreAdmittedAndCarryTheirFields) {
   EXPECT_EQ(view.reset.transmission, 19u);
   EXPECT_EQ(view.reset.epoch, 99u);
   ASSERT_EQ(admit(ControlFrame::reset(offending, ResetReason::unknown_session).bytes(), view), Refusal::none);
+  ASSERT_EQ(admit(ControlFrame::reset(offending, ResetReason::foreign_source).bytes(), view), Refusal::none);
   constexpr std::uint64_t kChallenge = 0x0123456789ABCDEF;
   FrameView asked;
   ASSERT_EQ(admit(ControlFrame::keep_alive(0xFEED, kChallenge).bytes(), asked), Refusal::none);

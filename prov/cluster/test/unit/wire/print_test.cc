@@ -27,6 +27,8 @@ TEST(PrintFrame, AResetSaysWhichFrameItRefusesAndWhy) {
             "reset unknown session session 0xabcd seq 17 tx 19");
   EXPECT_EQ(printed(ControlFrame::reset(offending, ResetReason::stale_epoch, 0x63)),
             "reset stale epoch session 0xabcd seq 17 tx 19 known epoch 0x63");
+  EXPECT_EQ(printed(ControlFrame::reset(offending, ResetReason::foreign_source)),
+            "reset foreign source session 0xabcd seq 17 tx 19");
 }
 
 TEST(PrintFrame, QuestionsAndAnswersShowTheNonceTheyHaveInCommon) {
