@@ -182,7 +182,8 @@ TEST_F(ConnectionTest, APassiveEndpointThatClosesOrRestartsWithoutAWordRefuses) 
   for (const bool orderly : {true, false}) {
     connect();
     end.peer_lost({kPassive, Status::reset, orderly});
-    EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::refused) + " "}));
+    EXPECT_EQ(taken(),
+              (Log{"end watch", "cancel", std::string("refused ") + describe(Status::refused) + " "}));
   }
 }
 
