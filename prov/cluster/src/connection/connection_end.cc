@@ -89,7 +89,7 @@ void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (state_ == State::connected) return end(loss.cause);
   if (state_ == State::ending) return end(Status::ok);
   if (state_ != State::connecting) return;
-  // Who closes without an answer, or restarts, refuses.
+  // A peer that closes or restarts before it answers counts as one that refuses.
   const bool refused = loss.orderly || loss.cause == Status::reset;
   fail(refused ? Status::refused : loss.cause, {});
 }

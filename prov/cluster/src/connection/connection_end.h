@@ -6,9 +6,9 @@
 //   connected ---- shutdown arrives --> ending -- what the peer has sent is here --> over
 //   connecting --- shut_down(), reject arrives, the peer is lost ----> over
 //
-// The side that hears of a shutdown first lets long messages arrive for which it has receives. Then it answers
-// by a shutdown. The side that has shut down keeps the session until this answer. Then it leaves, and all
-// operations that are still under way end on both sides.
+// The side that hears of a shutdown first lets long messages arrive for which it has receives. Then it
+// answers with a shutdown. The side that has shut down keeps the session until this answer. Then it leaves, and
+// all operations that are still under way end on both sides.
 //
 // The active side sends a request to the address of a passive endpoint. The accept comes from another
 // endpoint, which the accepting application has opened for this connection. That endpoint is the peer from
@@ -20,8 +20,8 @@
 // passive endpoint. When the passive endpoint says that another endpoint has taken the request, the active
 // side watches that one, and sends it a claim. The passive endpoint says so before it closes. So if it closes
 // without a word, nobody will answer. An answer may take as long as the application likes, and if its
-// endpoint ends, the attempt fails. This object needs no timers: the endpoint repeats lost frames, and reports
-// a peer that does not answer.
+// endpoint ends, the attempt fails. This object needs no timers: the endpoint repeats lost frames, and
+// reports a peer that does not answer.
 #pragma once
 
 #include "connection/courier.h"

@@ -57,8 +57,8 @@ bool decode(ConstBytes in, Message& out);
 /// The data of the message `taken`.
 using AddressBytes = std::array<std::byte, 20>;
 AddressBytes encode_address(const SocketAddress& address);
-/// Returns an empty address if the bytes are no address that an endpoint can have. `sender`: the endpoint that
-/// has sent the message; a link-local address is on the same link.
+/// Returns an empty address if the bytes are no address that an endpoint can have. `sender`: the endpoint
+/// that has sent the message; a link-local address is on the same link.
 SocketAddress decode_address(ConstBytes in, const SocketAddress& sender);
 
 }  // namespace cluster::connection

@@ -13,9 +13,9 @@ namespace {
 /// Forgets the peer's hardware address. The address is from the last frame that arrived, and may be outdated
 /// or forged. Until the next frame arrives, the kernel's neighbour table provides the address.
 ///
-/// The frames of a peer in another network show the hardware address of a router. If routes are asymmetric, or
-/// the router has failed, this router does not forward the frames to the peer. So if frames are lost again and
-/// again, the kernel's routes choose the router from now on (`routed`: the peer is in another network).
+/// The frames of a peer in another network show the hardware address of a router. If routes are asymmetric,
+/// or the router has failed, this router does not forward the frames to the peer. So if frames are lost again
+/// and again, the kernel's routes choose the router from now on (`routed`: the peer is in another network).
 void forget_mac(PathState& path, bool routed) {
   if (path.is_ethertype()) return;
   if (path.address.mac_known && routed && ++path.mac_failures >= PathState::kMacFailuresMax)

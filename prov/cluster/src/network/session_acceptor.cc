@@ -208,8 +208,8 @@ bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begi
 }
 
 /// Called for an opening from an address that it does not name. If a router translates the sender's address,
-/// the reset tells the sender why nothing answers. The reset is shorter than the opening, and gives the sender
-/// nothing that would prove a name.
+/// the reset tells the sender why nothing answers. The reset is shorter than the opening, and gives the
+/// sender nothing that would prove a name.
 void SessionAcceptor::refuse_source(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.sequenced()) answers_.send_reset(now, view, from, wire::ResetReason::foreign_source, 0);
   warn_of_source(now, view.opening.name, from.to);

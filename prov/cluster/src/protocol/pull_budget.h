@@ -18,10 +18,11 @@
 // time counts instead. The share of a stalled peer is lent to others, and this side requests nothing more
 // from the peer. Once an eighth of the requested bytes has arrived, the share counts again.
 //
-// The queueing delay does not show every full queue. If hundreds of senders start at once, the first pulls are
-// timed while the queue is full, so the base delay is too long. Later the queue drops bytes, and senders stall.
-// So each new stall halves the budget. It does not if the hosts themselves answer slowly, as on crowded nodes.
-// Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
+// The queueing delay does not show every full queue. If hundreds of senders start at once, the first pulls
+// are timed while the queue is full, so the base delay is too long. Later the queue drops bytes, and senders
+// stall. So each new stall halves the budget. It does not if the hosts themselves answer slowly, as on
+// crowded nodes. Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target
+// delay.
 #pragma once
 
 #include <algorithm>

@@ -152,8 +152,8 @@ class Flow {
   /// Handles an ICMP error that reports the peer's host or port as unreachable. The flow trusts an error that
   /// quotes one of its frames. After any other error it sends the peer a keep-alive.
   void on_path_error(Time now, const link::PathError& error);
-  /// Called for a reset that says that our opening came from an address which it does not name. The reset must
-  /// be valid (validates_reset()). An unmet peer that gives no other answer is lost after a while.
+  /// Called for a reset that says that our opening came from an address which it does not name. The reset
+  /// must be valid (validates_reset()). An unmet peer that gives no other answer is lost after a while.
   void on_foreign_source(Time now);
   /// Returns a keep-alive to send over this path, and notes that it leaves now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);

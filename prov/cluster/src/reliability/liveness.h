@@ -184,9 +184,9 @@ class Liveness {
   void forget_path_errors();
   /// Called with true when the peer begins to owe an acknowledgement, and with false when it owes nothing.
   void set_expecting(Time now, bool owed);
-  /// Called for an ICMP error that quotes a frame of ours, or for a reset that says `translated`. `known`: the
-  /// peer has answered in this session.
-  /// Returns true if the caller should retransmit a frame after kRetryAfter.
+  /// Called for an ICMP error that quotes a frame of ours, or for a reset that says `translated`. `known`:
+  /// the peer has answered in this session. Returns true if the caller should retransmit a frame after
+  /// kRetryAfter.
   bool on_path_error(Time now, Status error, bool known);
   /// Called for an ICMP error that any host may have forged.
   void on_unproven_path_error(Time now);

@@ -38,6 +38,16 @@ class DeferredWorkTest : public PairTest {
     const fi_msg message{&vector, nullptr, 1, to_right, &when, 0};
     return fi_sendmsg(left.endpoint, &message, FI_TRIGGER);
   }
+  /// Queues work that adds 3 to `done` when `counter` reaches 1.
+  int queue_addition() {
+    fi_op_cntr op{done, 3};
+    fi_deferred_work work{};
+    work.threshold = 1;
+    work.triggering_cntr = counter;
+    work.op_type = FI_OP_CNTR_ADD;
+    work.op.cntr = &op;
+    return fi_control(&domain->fid, FI_QUEUE_WORK, &work);
+  }
   /// Receives one message on the right, and returns its byte.
   char next_byte() {
     char byte = 0;
@@ -86,13 +96,7 @@ TEST_F(DeferredWorkTest, ErrorsOfTheCounterStartWorkButNoTriggeredOperation) {
   start();
   fi_triggered_context when = at(1);
   ASSERT_EQ(send_at(when, "t"), 0);
-  fi_op_cntr op{done, 3};
-  fi_deferred_work work{};
-  work.threshold = 1;
-  work.triggering_cntr = counter;
-  work.op_type = FI_OP_CNTR_ADD;
-  work.op.cntr = &op;
-  ASSERT_EQ(fi_control(&domain->fid, FI_QUEUE_WORK, &work), 0);
+  ASSERT_EQ(queue_addition(), 0);
   ASSERT_EQ(fi_cntr_adderr(counter, 1), 0);
   EXPECT_EQ(fi_cntr_read(done), 3u);
   expect_nothing(left.sends);
@@ -108,13 +112,7 @@ TEST_F(DeferredWorkTest, AnOperationThatMustWaitStopsOnlyItsEndpoint) {
   ASSERT_EQ(result, -FI_EAGAIN);
   fi_triggered_context when = at(1);
   ASSERT_EQ(send_at(when, "x"), 0);
-  fi_op_cntr op{done, 3};
-  fi_deferred_work work{};
-  work.threshold = 1;
-  work.triggering_cntr = counter;
-  work.op_type = FI_OP_CNTR_ADD;
-  work.op.cntr = &op;
-  ASSERT_EQ(fi_control(&domain->fid, FI_QUEUE_WORK, &work), 0);
+  ASSERT_EQ(queue_addition(), 0);
   ASSERT_EQ(fi_cntr_add(counter, 1), 0);
   EXPECT_EQ(fi_cntr_read(done), 3u);
 }

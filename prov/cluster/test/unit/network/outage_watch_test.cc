@@ -39,8 +39,8 @@ class OutageWatchTest : public ::testing::Test {
   void add_many(int from, int to, bool owe, bool answer) {
     for (int node = from; node < to; ++node) add(node, owe).answers = answer;
   }
-  /// Time goes on as in an engine that looks often. Members that answer are heard if they owe something or are
-  /// asked.
+  /// Time goes on as in an engine that looks often. Members that answer are heard if they owe something or
+  /// are asked.
   std::vector<News> pass(Duration time) {
     std::vector<News> seen;
     for (const Time end = now + time; now < end;) {

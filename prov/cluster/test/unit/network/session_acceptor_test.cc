@@ -101,8 +101,8 @@ TEST_F(SessionAcceptorTest, AnOpeningFromAnotherAddressIsReportedOnce) {
   EXPECT_EQ(a.logged("is refused"), 2u) << "once a minute";
 }
 
-/// A router between the nodes translates b's address: a sees b's frames at another address, and answers to that
-/// one reach b.
+/// A router between the nodes translates b's address: a sees b's frames at another address, and answers to
+/// that one reach b.
 class TranslatedTest : public SessionAcceptorTest {
  protected:
   static constexpr Duration kStep = 20ms;
