@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "os/detached_thread.h"
 #include "os/packet_headers.h"
 #include "os/system_clock.h"
 
@@ -76,6 +77,11 @@ bool InterfaceWatch::open() {
   int error = 0;
   client_ = start_progress_client([this] { return run(); }, error);
   return client_ != nullptr;
+}
+
+InterfaceWatch::~InterfaceWatch() {
+  client_.reset();  // the thread uses the other members
+  close_aside(std::move(frames_));
 }
 
 /// The caller must hold the lock.

@@ -43,6 +43,7 @@ class InterfaceWatch {
   static std::shared_ptr<InterfaceWatch> of_this_namespace(Log& log);
 
   explicit InterfaceWatch(Log& log) : log_(log) {}
+  ~InterfaceWatch();
   InterfaceWatch(const InterfaceWatch&) = delete;
   InterfaceWatch& operator=(const InterfaceWatch&) = delete;
 
@@ -91,7 +92,6 @@ class InterfaceWatch {
   InterfaceChanges kernel_;
   Descriptor frames_;     ///< writes Ethernet frames; empty if the process has no permission
   Descriptor datagrams_;  ///< sends IPv4 datagrams if frames are not allowed
-  /// Declared last and so destroyed first, because the thread uses the other members.
   std::shared_ptr<void> client_;
 };
 

@@ -45,14 +45,6 @@ class PacketLink final : public link::Link {
         neighbours_(port_->name().family(), environment.log, overflows),
         aside_(port_, environment),
         socket_receiver_(port_, port_->socket(), kSocketBuffers, UdpReceiver::Timestamps::no, environment) {}
-  /// The kernel needs tens of milliseconds to close a packet socket, because it waits for RCU grace periods.
-  /// The threads make these waits overlap.
-  ~PacketLink() override {
-    const HelperThread ethertype([this] { ethertype_ring_.reset(); });
-    const HelperThread sender([this] { sender_.reset(); });
-    ring_.reset();
-  }
-
   const char* name() const override { return "packet"; }
   std::size_t frame_max() const override { return frame_max_; }
   bool has_carrier() const override { return interface_.has_carrier(); }

@@ -12,6 +12,7 @@
 #include "base/counters.h"
 #include "link/link.h"
 #include "os/descriptor.h"
+#include "os/detached_thread.h"
 #include "os/packet_headers.h"
 #include "os/send_batch.h"
 
@@ -30,6 +31,9 @@ class PacketSender {
   static std::unique_ptr<PacketSender> open(int index, const Origin& origin,
                                             const PacketSenderSettings& settings, Counters& counters,
                                             int& error);
+  ~PacketSender() { close_aside(std::move(socket_)); }
+  PacketSender(const PacketSender&) = delete;
+  PacketSender& operator=(const PacketSender&) = delete;
 
   /// Does what Link::send_burst() does. The hardware address of every path must be known.
   std::size_t send(std::span<const link::OutFrame> frames);

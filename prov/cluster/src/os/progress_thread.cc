@@ -1,7 +1,5 @@
 #include "os/progress_thread.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,14 +10,13 @@
 #include <mutex>
 #include <utility>
 
+#include "os/detached_thread.h"
 #include "os/system_clock.h"
 #include "os/wait_set.h"
 
 namespace cluster::os {
 namespace {
 
-// Includes the stack that the C library needs to write a log line.
-constexpr std::size_t kStackBytes = 256 * 1024;
 constexpr std::size_t kEventsPerTurn = 32;
 /// The interval between the calls of a client whose descriptor cannot be watched.
 constexpr Duration kPollInterval = std::chrono::milliseconds(1);
@@ -59,32 +56,6 @@ class ProgressThread {
   const pid_t process_ = getpid();
 };
 
-int create_thread(pthread_t& thread, std::size_t stack_bytes, void* (*run)(void*), void* argument) {
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  if (stack_bytes != 0) pthread_attr_setstacksize(&attributes, stack_bytes);
-  const int error = pthread_create(&thread, &attributes, run, argument);
-  pthread_attr_destroy(&attributes);
-  return error;
-}
-
-/// Starts a detached thread with a small stack. All signals are blocked in it, so that the kernel delivers
-/// them to threads of the application. Returns 0 or an errno.
-int start_thread(void* (*run)(void*), void* argument) {
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  pthread_t thread;
-  int error = create_thread(thread, kStackBytes, run, argument);
-  // The thread-local storage of the application alone may be larger than this stack.
-  if (error == EINVAL) error = create_thread(thread, 0, run, argument);
-  if (error == 0) pthread_setname_np(thread, "cluster-thread");
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return error;
-}
-
 ProgressThread* ProgressThread::instance(int& error) {
   static std::mutex& mutex = *new std::mutex;
   static ProgressThread* thread = nullptr;
@@ -93,7 +64,7 @@ ProgressThread* ProgressThread::instance(int& error) {
   if (thread != nullptr && thread->of_this_process()) return thread;
   auto* const fresh = new ProgressThread;
   const auto body = [](void* self) -> void* { static_cast<ProgressThread*>(self)->serve(); };
-  error = fresh->open() ? start_thread(body, fresh) : errno;
+  error = fresh->open() ? start_detached_thread(body, fresh) : errno;
   if (error != 0) {
     delete fresh;
     return nullptr;

@@ -19,6 +19,7 @@
 #include "base/bytes.h"
 #include "base/end_of_memory.h"
 #include "os/cancellation.h"
+#include "os/detached_thread.h"
 #include "os/interfaces.h"
 #include "os/netlink.h"
 #include "os/port_filter.h"
@@ -151,10 +152,15 @@ std::vector<KnownGroup>& known_groups() {
 }  // namespace
 
 /// The kernel, for the steps of one seat. The destructor closes the sockets that were withdrawn from the
-/// keeper. It does so after the lock is released, because the kernel takes milliseconds for each.
+/// keeper. It does so after the lock is released, because the threads take some time to start.
 class SeatKernel final : public RingKernel {
  public:
   SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
+  ~SeatKernel() {
+    for (Descriptor& each : withdrawn_) close_aside(std::move(each));
+  }
+  SeatKernel(const SeatKernel&) = delete;
+  SeatKernel& operator=(const SeatKernel&) = delete;
 
   bool lives(std::uint32_t process) override { return group_.lives(process); }
   int open(std::uint64_t) override {
@@ -347,6 +353,7 @@ std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& grou
 /// If there is no memory for leave(), the place becomes free only when this process ends.
 RingSeat::~RingSeat() {
   if (group != nullptr) enough_memory_for([this] { group->leave(*this); });
+  close_aside(std::move(socket));
 }
 
 bool RingGroup::enter(RingSeat& seat, std::string& reason) {
