@@ -123,6 +123,18 @@ void EpOptions::find_fast_ends() {
   };
   fast_send_end_ = !plain(tx_flags_) ? 0 : tx_flags_.inject ? inject_end : send_end;
   fast_inject_end_ = plain(inject_flags_) ? inject_end : 0;
+  find_fast_accesses();
+}
+
+/// Does the same for the access lane. A remote access is complete as soon as it takes effect, so only a fence
+/// keeps it from the lane.
+void EpOptions::find_fast_accesses() {
+  const Limits& rma = limits(Operation::rma);
+  const std::size_t longest = std::min(rma.max_size, protocol::ShortWrite::kBytesMax);
+  const std::size_t longest_inject = std::min(rma.inject_size, longest);
+  fast_read_max_ = tx_flags_.fence ? 0 : longest;
+  fast_write_max_ = tx_flags_.fence ? 0 : tx_flags_.inject ? longest_inject : longest;
+  fast_inject_write_max_ = inject_flags_.fence ? 0 : longest_inject;
 }
 
 bool EpOptions::wants_exact_source(bool tagged) const { return demands_source(caps_, tagged); }

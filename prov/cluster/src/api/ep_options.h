@@ -116,6 +116,11 @@ class EpOptions {
   /// (shm/fast_lane.h). Returns 0 if the endpoint's flags ask for something that the lane does not support.
   std::size_t fast_send_end() const { return fast_send_end_; }
   std::size_t fast_inject_end() const { return fast_inject_end_; }
+  /// Return the length of the longest write or read without flags that may take the access lane
+  /// (shm/access_lane.h). Return 0 if none may.
+  std::size_t fast_write_max() const { return fast_write_max_; }
+  std::size_t fast_inject_write_max() const { return fast_inject_write_max_; }
+  std::size_t fast_read_max() const { return fast_read_max_; }
   bool report_receives() const { return report_receives_; }
   bool report_receive(std::uint64_t flags) const { return !mode_.rx_selective || (flags & FI_COMPLETION); }
   /// Returns the value of FI_OPT_MIN_MULTI_RECV if `flags` contain FI_MULTI_RECV, else 0.
@@ -147,6 +152,7 @@ class EpOptions {
  private:
   void translate_flags();
   void find_fast_ends();
+  void find_fast_accesses();
   std::size_t* value_of(int option);
 
   // All bits of a mask are set if receives of this kind ignore the source, else none.
@@ -157,6 +163,9 @@ class EpOptions {
   TxFlags inject_flags_;
   std::size_t fast_send_end_ = 0;
   std::size_t fast_inject_end_ = 0;
+  std::size_t fast_write_max_ = 0;
+  std::size_t fast_inject_write_max_ = 0;
+  std::size_t fast_read_max_ = 0;
   bool report_receives_ = true;
   CompletionMode mode_;
   bool connects_;

@@ -11,6 +11,8 @@ namespace {
 
 using protocol::ReadOp;
 using protocol::RmaIov;
+using protocol::ShortRead;
+using protocol::ShortWrite;
 using protocol::WriteOp;
 
 // In the following functions `op` is a ReadOp or a WriteOp that has no buffers and no remote ranges yet.
@@ -72,16 +74,39 @@ ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t 
   return access<deferred>(endpoint, tx_flags, buffers.spans(), {ranges.data(), wanted.size()}, length, op);
 }
 
+// Each of rma_read, rma_write and rma_inject only chooses between two functions with the same arguments, so it
+// needs no stack. The attribute gnu::flatten inlines the access lane.
+
 WriteOp write_op(fi_addr_t peer, void* context) { return {{.to = peer, .context = context}}; }
 
 WriteOp write_op(fi_addr_t peer, void* context, std::uint64_t data) {
   return {{.to = peer, .context = context}, {}, data, true};
 }
 
-ssize_t rma_read(fid_ep* handle, void* buffer, std::size_t size, void* descriptor, fi_addr_t peer,
-                 std::uint64_t address, std::uint64_t key, void* context) noexcept {
+[[gnu::noinline]] ssize_t read_generally(fid_ep* handle, void* buffer, std::size_t size, void* descriptor,
+                                         fi_addr_t peer, std::uint64_t address, std::uint64_t key,
+                                         void* context) noexcept {
   return access_buffer(handle, as_bytes(buffer, size), descriptor, address, key,
                        ReadOp{{.to = peer, .context = context}});
+}
+
+[[gnu::noinline, gnu::flatten]] ssize_t read_by_lane(fid_ep* handle, void* buffer, std::size_t size,
+                                                     void* descriptor, fi_addr_t peer, std::uint64_t address,
+                                                     std::uint64_t key, void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  const bool report = endpoint.options().tx_flags().report;
+  const ShortRead op{address, key, size, static_cast<std::byte*>(buffer), context, report};
+  if (endpoint.access_short(peer, op)) [[likely]]
+    return 0;
+  return read_generally(handle, buffer, size, descriptor, peer, address, key, context);
+}
+
+ssize_t rma_read(fid_ep* handle, void* buffer, std::size_t size, void* descriptor, fi_addr_t peer,
+                 std::uint64_t address, std::uint64_t key, void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  return endpoint.tries_access_lane(size, endpoint.options().fast_read_max())
+             ? read_by_lane(handle, buffer, size, descriptor, peer, address, key, context)
+             : read_generally(handle, buffer, size, descriptor, peer, address, key, context);
 }
 
 ssize_t readv(fid_ep* handle, const iovec* vector, void** descriptors, std::size_t count, fi_addr_t peer,
@@ -90,9 +115,29 @@ ssize_t readv(fid_ep* handle, const iovec* vector, void** descriptors, std::size
                        ReadOp{{.to = peer, .context = context}});
 }
 
+[[gnu::noinline]] ssize_t write_generally(fid_ep* handle, const void* buffer, std::size_t size,
+                                          void* descriptor, fi_addr_t peer, std::uint64_t address,
+                                          std::uint64_t key, void* context) noexcept {
+  return access_buffer(handle, as_bytes(buffer, size), descriptor, address, key, write_op(peer, context));
+}
+
+[[gnu::noinline, gnu::flatten]] ssize_t write_by_lane(fid_ep* handle, const void* buffer, std::size_t size,
+                                                      void* descriptor, fi_addr_t peer, std::uint64_t address,
+                                                      std::uint64_t key, void* context) noexcept {
+  Endpoint& endpoint = endpoint_of(handle);
+  const bool report = endpoint.options().tx_flags().report;
+  const ShortWrite op{address, key, size, static_cast<const std::byte*>(buffer), context, report};
+  if (endpoint.access_short(peer, op)) [[likely]]
+    return 0;
+  return write_generally(handle, buffer, size, descriptor, peer, address, key, context);
+}
+
 ssize_t rma_write(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor, fi_addr_t peer,
                   std::uint64_t address, std::uint64_t key, void* context) noexcept {
-  return access_buffer(handle, as_bytes(buffer, size), descriptor, address, key, write_op(peer, context));
+  Endpoint& endpoint = endpoint_of(handle);
+  return endpoint.tries_access_lane(size, endpoint.options().fast_write_max())
+             ? write_by_lane(handle, buffer, size, descriptor, peer, address, key, context)
+             : write_generally(handle, buffer, size, descriptor, peer, address, key, context);
 }
 
 ssize_t rma_writev(fid_ep* handle, const iovec* vector, void** descriptors, std::size_t count, fi_addr_t peer,
@@ -100,9 +145,27 @@ ssize_t rma_writev(fid_ep* handle, const iovec* vector, void** descriptors, std:
   return access_vector(handle, vector, descriptors, count, address, key, write_op(peer, context));
 }
 
+[[gnu::noinline]] ssize_t inject_generally(fid_ep* handle, const void* buffer, std::size_t size,
+                                           fi_addr_t peer, std::uint64_t address,
+                                           std::uint64_t key) noexcept {
+  return access_buffer(handle, as_bytes(buffer, size), nullptr, address, key, write_op(peer, nullptr), true);
+}
+
+[[gnu::noinline, gnu::flatten]] ssize_t inject_by_lane(fid_ep* handle, const void* buffer, std::size_t size,
+                                                       fi_addr_t peer, std::uint64_t address,
+                                                       std::uint64_t key) noexcept {
+  const ShortWrite op{address, key, size, static_cast<const std::byte*>(buffer), nullptr, false};
+  if (endpoint_of(handle).access_short(peer, op)) [[likely]]
+    return 0;
+  return inject_generally(handle, buffer, size, peer, address, key);
+}
+
 ssize_t rma_inject(fid_ep* handle, const void* buffer, std::size_t size, fi_addr_t peer,
                    std::uint64_t address, std::uint64_t key) noexcept {
-  return access_buffer(handle, as_bytes(buffer, size), nullptr, address, key, write_op(peer, nullptr), true);
+  Endpoint& endpoint = endpoint_of(handle);
+  return endpoint.tries_access_lane(size, endpoint.options().fast_inject_write_max())
+             ? inject_by_lane(handle, buffer, size, peer, address, key)
+             : inject_generally(handle, buffer, size, peer, address, key);
 }
 
 ssize_t writedata(fid_ep* handle, const void* buffer, std::size_t size, void* descriptor, std::uint64_t data,

@@ -14,6 +14,7 @@ Engine::Engine(EngineParts parts)
       context_{parts_.environment, parts_.settings, parts_.name, parts_.epoch,   peers_, messenger_, waiter_,
                admission_,         reach_,          packing_,    *parts_.memory, outage_},
       no_lane_(messenger_, false),
+      access_lane_(messenger_),
       transports_(make_transports(parts_, context_)),
       lane_(transports_.lane != nullptr ? &transports_.lane->lane() : &no_lane_),
       network_(transports_.network),
@@ -93,6 +94,7 @@ Status Engine::write(const protocol::WriteOp& op) {
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
     return loop_.post(op.to, op.more, general_access(reach_, messenger_, op));
+  access_lane_.review(*used, op.remote.front().key);
   loop_.wake_sleepers();
   return Status::ok;
 }
@@ -102,6 +104,7 @@ Status Engine::read(const protocol::ReadOp& op) {
   Peer* const used = peers_.used_before(op.to);
   if (used == nullptr || used->lane == nullptr || !messenger_.rma().read_at_once(used->channel, op))
     return loop_.post(op.to, op.more, general_access(reach_, messenger_, op));
+  access_lane_.review(*used, op.remote.front().key);
   loop_.wake_sleepers();
   return Status::ok;
 }

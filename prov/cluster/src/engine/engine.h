@@ -38,6 +38,7 @@
 #include "protocol/completion.h"
 #include "protocol/messenger.h"
 #include "protocol/ops.h"
+#include "shm/access_lane.h"
 #include "shm/shm_transport.h"
 #include "transport/transport_context.h"
 
@@ -84,6 +85,18 @@ class Engine {
   /// false if it did nothing. It is not part of take_fast_lane(), because there it would add a fifth to the
   /// instructions of messages inside a node.
   bool take_frame_lane(std::uint64_t handle, const ShortSend& op);
+  /// Returns false if a call of take_access_lane() is not worth its cost now.
+  bool tries_access_lane() const { return access_lane_.promising(); }
+  /// If the access lane of the peer is open, performs a ShortWrite or ShortRead. Returns false if it did
+  /// nothing; the caller then calls write() or read().
+  template <typename ShortAccess>
+  bool take_access_lane(std::uint64_t handle, const ShortAccess& op) {
+    if (!lock_.try_lock()) [[unlikely]]
+      return false;
+    const std::lock_guard lock(lock_, std::adopt_lock);
+    Peer* const peer = peers_.used_before(handle);
+    return peer != nullptr && access_lane_.access(*peer, op);
+  }
   Status write(const protocol::WriteOp& op);
   Status write_deferred(const protocol::WriteOp& op);
   Status read_deferred(const protocol::ReadOp& op);
@@ -219,6 +232,7 @@ class Engine {
   Outage outage_;
   transport::TransportContext context_;
   shm::FastLane no_lane_;  ///< takes the place of the fast lane if there is no shared memory; never open
+  shm::AccessLane access_lane_;
   Transports transports_;
   shm::FastLane* const lane_;
   network::NetworkTransport* const network_;  ///< null if there is no network

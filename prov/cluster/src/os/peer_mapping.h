@@ -19,6 +19,7 @@
 // Applications must not truncate registered memory.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <utility>
@@ -64,6 +65,17 @@ class PeerMapping {
         return nullptr;
     }
     return range_.data() + offset;
+  }
+  /// Returns the populated part of the range that contains these bytes, for which at() has returned a
+  /// pointer. The part begins at position `offset` of the range, which the function sets.
+  Bytes populated_around(std::uint64_t& offset, std::size_t length) const {
+    const std::uint64_t end =
+        ready_bytes_ != 0
+            ? ready_bytes_
+            : std::min<std::uint64_t>((offset + length + kChunkBytes - 1) / kChunkBytes * kChunkBytes,
+                                      range_.size());
+    offset = ready_bytes_ != 0 ? 0 : offset / kChunkBytes * kChunkBytes;
+    return range_.subspan(offset, end - offset);
   }
 
  private:

@@ -140,6 +140,31 @@ struct ReadOp : RmaOp {
   std::span<const Bytes> slices{};
 };
 
+/// A remote write of one buffer to one range, without options: it may take the access lane
+/// (shm/access_lane.h).
+struct ShortWrite {
+  std::uint64_t address;
+  std::uint64_t key;
+  std::size_t length;  ///< 1 to kBytesMax
+  const std::byte* source;
+  void* context;
+  bool report;
+
+  static constexpr std::size_t kBytesMax = 4096;
+};
+
+/// The same for a remote read.
+struct ShortRead {
+  std::uint64_t address;
+  std::uint64_t key;
+  std::size_t length;
+  std::byte* target;
+  void* context;
+  bool report;
+
+  static constexpr std::size_t kBytesMax = ShortWrite::kBytesMax;
+};
+
 /// The largest number of target bytes of one atomic operation.
 inline constexpr std::size_t kAtomicMax = 4096;
 

@@ -13,6 +13,9 @@
 // because the transport cannot access another range. The target might have seen and changed the bytes in
 // between. A request that had to wait tries the first way again when its turn comes.
 //
+// Short accesses to a mapped region of a peer on this node do not come here if the access lane takes them
+// (shm/access_lane.h).
+//
 // This class alone decides whether an access may take effect now. An access must not overtake earlier
 // operations in progress if it is fenced or follows a fenced operation, or if the Ordering of the endpoint
 // forbids it. Some operations in progress are known only to the transport, for example messages in a ring and

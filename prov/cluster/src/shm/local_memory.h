@@ -31,6 +31,7 @@
 #include "carrier/memory_access.h"
 #include "protocol/remote_access.h"
 #include "shm/recall.h"
+#include "shm/region_window.h"
 
 namespace cluster::shm {
 
@@ -102,6 +103,7 @@ class LocalMemory : public carrier::MemoryAccess {
   /// way. If the region is not mapped into this process, they do nothing and return unsuited.
   virtual Outcome store(std::uint64_t, std::uint64_t, ConstBytes) { return Outcome::unsuited; }
   virtual Outcome load(std::uint64_t, std::uint64_t, Bytes) { return Outcome::unsuited; }
+  const RegionWindow& window() const { return window_; }
 
  protected:
   // put() and get() of a final class call these templates. So a copy needs no further virtual call.
@@ -113,6 +115,7 @@ class LocalMemory : public carrier::MemoryAccess {
                         carrier::AccessTerms terms);
 
   bool maps_some_ = false;  ///< true if some of the regions are mapped into this process
+  RegionWindow window_;     ///< to the last mapped region
 
  private:
   friend class PostedWrites;

@@ -4,21 +4,7 @@
 #include <cerrno>
 #include <utility>
 
-#include "base/on_exit.h"
-
 namespace cluster::shm {
-namespace {
-
-/// Marks the entry as in use as long as the returned object lives.
-auto use(UsePage& page, std::uint32_t entry) {
-  const std::atomic_ref word(page.entry);
-  word.store(entry + 1, std::memory_order_relaxed);
-  // The mark is written before the entry's state is read.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  return OnExit([word] { word.store(0, std::memory_order_release); });
-}
-
-}  // namespace
 
 std::uint32_t MappedRegions::find_other(const RegionEntries& entries, std::uint64_t key) const {
   const std::uint32_t number = entries.find(key, RegionEntry::kLive);
@@ -26,8 +12,8 @@ std::uint32_t MappedRegions::find_other(const RegionEntries& entries, std::uint6
   return found != views_.end() && found->second.mapping ? number : RegionEntries::kEntries;
 }
 
-std::byte* MappedRegions::at_another(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
-                                     std::size_t length) {
+std::byte* MappedRegions::at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
+                             std::size_t length) {
   if (number != last_number_ || entries.at(number).generation != last_->generation) select(entries, number);
   if (last_->mapping) return last_->mapping.at(offset, length);
   const bool looked_for = last_->uses >= kUsesBefore;
@@ -132,6 +118,7 @@ bool PeerRegions::ready() {
 /// From now on every access returns unsuited.
 void PeerRegions::give_up(const char* reason) {
   state_ = State::ended;
+  window_.close();
   socket_ = {};
   leave();
   log_.info("cannot access the memory of %s directly: %s; the library of the peer serves remote accesses",
@@ -245,6 +232,21 @@ PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t 
     case os::GuardedCopy::no_process: give_up("its process has ended"); return Outcome::unsuited;
   }
   return Outcome::unsuited;
+}
+
+/// Like mapped(), which calls it. Opens the window if the bytes are mapped. Closes it first, because the call
+/// may drop the mapping that the window shows.
+[[gnu::noinline]] std::byte* PeerRegions::mapped_elsewhere(std::uint32_t number, std::uint64_t address,
+                                                           std::uint64_t offset, std::size_t length) {
+  window_.close();
+  std::byte* const here = mapped_.at(entries_, number, offset, length);
+  if (here == nullptr) return nullptr;
+  maps_some_ = true;
+  if (welcome_.writes_served != 0 || welcome_.reads_served != 0) return here;
+  std::uint64_t begin = offset;
+  const Bytes ready = mapped_.ready_around(begin, length);
+  window_.open(entries_, number, page(), address - (offset - begin), ready);
+  return here;
 }
 
 PeerRegions::Outcome PeerRegions::store(std::uint64_t key, std::uint64_t address, ConstBytes source) {

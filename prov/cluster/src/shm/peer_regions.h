@@ -42,16 +42,21 @@ class MappedRegions {
   };
 
   void set_process(const Process& process) { process_ = process; }
-  /// Returns the address, in this process, of a part of the entry's region. Returns null if the region is not
-  /// mapped, or if the part is outside of what was mapped. The peer writes the entry, and may be hostile. The
-  /// initiator must have marked the entry as in use. Each call counts as a use.
-  std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
-                std::size_t length) {
-    if (number == last_number_ && entries.at(number).generation == last_->generation) [[likely]] {
-      if (std::byte* const here = last_->mapping.ready_at(offset, length)) [[likely]]
-        return here;
-    }
-    return at_another(entries, number, offset, length);
+  /// Returns the address, in this process, of a part of the entry's region. Returns null if the entry is not
+  /// the last one, if its region is not mapped as a whole, or if the part is outside of what was mapped. The
+  /// peer writes the entry, and may be hostile. The initiator must have marked the entry as in use.
+  std::byte* at_last(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
+                     std::size_t length) const {
+    const bool last = number == last_number_ && entries.at(number).generation == last_->generation;
+    return last ? last_->mapping.ready_at(offset, length) : nullptr;
+  }
+  /// Does the same for any entry and any mapped part. Each call counts as a use, and may map the region, or
+  /// drop mappings of closed regions.
+  std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset, std::size_t length);
+  /// Returns the part of the last region around these bytes that is ready for access. at() has returned a
+  /// pointer to the bytes. Sets `offset` to the position of the part in the region.
+  Bytes ready_around(std::uint64_t& offset, std::size_t length) const {
+    return last_->mapping.populated_around(offset, length);
   }
   /// Returns the number of the key's entry if its region is probably mapped, else kEntries. The entry need
   /// not be marked as in use.
@@ -70,8 +75,6 @@ class MappedRegions {
   };
 
   std::uint32_t find_other(const RegionEntries& entries, std::uint64_t key) const;
-  std::byte* at_another(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
-                        std::size_t length);
   void select(const RegionEntries& entries, std::uint32_t number);
   std::byte* use(const RegionEntries& entries, std::uint64_t offset, std::size_t length);
   void forget_closed(const RegionEntries& entries);
@@ -150,10 +153,12 @@ class PeerRegions final : public LocalMemory {
   Outcome access_mapped(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind,
                         Copy&& copy);
   std::byte* mapped(std::uint32_t number, std::uint64_t address, std::size_t length) {
-    std::byte* const here = mapped_.at(entries_, number, address - entries_.at(number).start, length);
-    if (here != nullptr) maps_some_ = true;
-    return here;
+    const std::uint64_t offset = address - entries_.at(number).start;
+    std::byte* const here = mapped_.at_last(entries_, number, offset, length);
+    return here != nullptr ? here : mapped_elsewhere(number, address, offset, length);
   }
+  std::byte* mapped_elsewhere(std::uint32_t number, std::uint64_t address, std::uint64_t offset,
+                              std::size_t length);
 
   const SocketAddress peer_;
   os::LocalSocket socket_;  ///< the connection, until the welcome has arrived

@@ -16,6 +16,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -26,6 +27,7 @@
 
 #include "api/fabric.h"
 #include "shm/local_listener.h"
+#include "shm/local_memory.h"
 #include "support/process_address.h"
 
 namespace cluster::api::test {
@@ -177,6 +179,7 @@ class MemoryPlatform final : public Platform {
     parts.epoch = static_cast<std::uint64_t>(built);
     parts.roster = request.roster;
     parts.memory = last_memory = request.memory;
+    if (open_regions) parts.region_connector = open_regions();
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
     std::string reason;
     if (one_node) parts.local_listener = shm::open_listener(name, parts.epoch, {}, parts.environment, reason);
@@ -216,8 +219,10 @@ class MemoryPlatform final : public Platform {
   std::shared_ptr<carrier::RegisteredMemory> last_memory;
   int fail_with = 0;
   int built = 0;
-  bool alone = false;         ///< engines have no link
-  bool one_node = false;      ///< engines reach each other through shared memory
+  bool alone = false;     ///< engines have no link
+  bool one_node = false;  ///< engines reach each other through shared memory
+  /// How engines reach the registered memory of others; empty: by the library of the others.
+  std::function<std::unique_ptr<shm::RegionConnector>()> open_regions;
   Duration others_run = 0us;  ///< how long other threads hold the processor after a yield
   std::atomic<int> yields{0};
   std::atomic<int> sleeps{0};

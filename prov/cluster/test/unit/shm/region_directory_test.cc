@@ -234,6 +234,12 @@ class MappedRegionTest : public RegionDirectoryTest {
     const std::vector<std::byte> bytes(size, value);
     return regions_->store(key, 1000 + offset, bytes);
   }
+  bool store_through_window(std::uint64_t offset, std::size_t size, std::byte value,
+                            std::uint64_t key = kKey) {
+    return regions_->window().access(key, 1000 + offset, size, RegionEntry::kWritable,
+                                     RegionEntry::kWritesServed,
+                                     [&](std::byte* there) { std::fill_n(there, size, value); });
+  }
 };
 
 TEST_F(MappedRegionTest, IsStoredToAndLoadedFrom) {
@@ -262,6 +268,42 @@ TEST_F(MappedRegionTest, IsBoundToTheSameRules) {
   ask(close_endpoint);
   EXPECT_EQ(store(8, 8, std::byte{7}), Outcome::unsuited);
   EXPECT_EQ(memory_[8], std::byte{1});
+}
+
+TEST_F(MappedRegionTest, TheWindowShowsIt) {
+  EXPECT_TRUE(store_through_window(4999, 8, std::byte{7}));
+  EXPECT_EQ(memory_[4999], std::byte{7});
+  EXPECT_EQ(memory_[5006], std::byte{7});
+  EXPECT_FALSE(store_through_window(0, 8, std::byte{7}, kKey + 1)) << "another key";
+  EXPECT_EQ(store(kSize - 8, 8, std::byte{1}), Outcome::done);  // another part, which the window shows now
+  EXPECT_TRUE(store_through_window(kSize - 8, 8, std::byte{9}));
+  EXPECT_EQ(memory_[kSize - 1], std::byte{9});
+  EXPECT_FALSE(store_through_window(kSize - 7, 8, std::byte{7})) << "beyond the end";
+  EXPECT_FALSE(store_through_window(0, 8, std::byte{7})) << "this part of the memory may lack pages";
+  EXPECT_EQ(store(0, kSize / 4, std::byte{1}), Outcome::done);
+  EXPECT_EQ(store(kSize / 4, kSize / 4, std::byte{1}), Outcome::done);
+  EXPECT_EQ(store(kSize / 2, kSize / 2 - 1, std::byte{1}), Outcome::unsuited) << "too long for one use";
+  EXPECT_EQ(store(kSize / 2, kSize / 4, std::byte{1}), Outcome::done);
+  EXPECT_EQ(store(kSize / 4 * 3, kSize / 4, std::byte{1}), Outcome::done);
+  EXPECT_TRUE(store_through_window(0, 8, std::byte{7})) << "all pages are there";
+  EXPECT_TRUE(store_through_window(kSize - 8, 8, std::byte{7}));
+}
+
+TEST_F(MappedRegionTest, TheWindowIsClosedWithIt) {
+  EXPECT_EQ(store(0, 8, std::byte{7}), Outcome::done);
+  EXPECT_TRUE(store_through_window(8, 8, std::byte{7}));
+  EXPECT_EQ(ask(close_region), 1);
+  EXPECT_FALSE(store_through_window(16, 8, std::byte{7}));
+  ask(offer_again);
+  EXPECT_FALSE(store_through_window(16, 8, std::byte{7})) << "it begins elsewhere now";
+  EXPECT_EQ(memory_[16], std::byte{1});
+  use_often();
+  EXPECT_EQ(store(0, 8, std::byte{8}), Outcome::done);
+  EXPECT_TRUE(store_through_window(16, 8, std::byte{8}));
+  EXPECT_EQ(memory_[4096 + 16], std::byte{8});
+  ask(close_endpoint);
+  EXPECT_FALSE(store_through_window(24, 8, std::byte{9}));
+  EXPECT_EQ(memory_[4096 + 24], std::byte{1});
 }
 
 TEST_F(MappedRegionTest, IsAnotherOneWhenItsKeyIsRegisteredAgain) {
