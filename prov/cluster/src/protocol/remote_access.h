@@ -124,9 +124,7 @@ inline bool RemoteAccess::account(Channel& channel, const RmaOp& op, Outcome out
 
 inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
-  // The access may still have to go the second way, so that way must have capacity. A call that fails for
-  // lack of capacity must have no effect.
-  if (access == nullptr || op.has_data || op.remote.size() != 1 || outgoing_.left() == 0) return false;
+  if (access == nullptr || op.has_data || op.remote.size() != 1) return false;
   if (!may_go<false>(channel, op.fence)) return false;
   const RmaIov& range = op.remote.front();
   return account<false>(channel, op,
@@ -137,7 +135,7 @@ inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
 /// A read of no bytes completes without access to a region, as it does when it goes the second way.
 inline bool RemoteAccess::read_at_once(Channel& channel, const ReadOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
-  if (access == nullptr || op.remote.size() != 1 || outgoing_.left() == 0) return false;
+  if (access == nullptr || op.remote.size() != 1) return false;
   if (!may_go<true>(channel, op.fence)) return false;
   const RmaIov& range = op.remote.front();
   if (range.length == 0) return account<true>(channel, op, Outcome::done);

@@ -245,13 +245,15 @@ TEST_F(InitiatorRmaTest, AFencedReadSeesTheWriteBeforeIt) {
   EXPECT_TRUE(std::equal(back.begin(), back.end(), data.end() - 8));
 }
 
-TEST_F(InitiatorRmaTest, WhatIsRefusedHasNoEffect) {
+TEST_F(InitiatorRmaTest, WhatIsInReachNeedsNoFreeRequest) {
   reached->in_reach = false;
   while (put(pattern(8), 0) == Status::ok) {
   }
-  reached->in_reach = true;
   EXPECT_EQ(put(pattern(8, 9), 128), Status::again);
   EXPECT_EQ(reached->accesses, 0);
+  reached->in_reach = true;
+  EXPECT_EQ(put(pattern(8, 9), 128), Status::ok);
+  EXPECT_EQ(reached->accesses, 1);
 }
 
 TEST_F(InitiatorRmaTest, ALostPeerIsOutOfReach) {
