@@ -1,6 +1,6 @@
 // The protocol of one endpoint. It turns operations into segments, and segments into completions. It knows
-// messages, matching, credit and remote memory. It knows nothing about frames, rings or threads. It knows the
-// time only from ArrivalInfo and pump().
+// messages, matching, credit and remote memory. It knows nothing about frames, rings or threads. It learns
+// the time only from its arguments.
 //
 // The parts with their own state are in messenger_parts.h. Above them:
 //   EagerProtocol, RendezvousProtocol  short messages, long ones
@@ -96,7 +96,8 @@ class Messenger {
   /// Returns true if only transports may still have work. Each transport itself knows when it needs another
   /// turn.
   bool idle_but_for_accesses() const { return !control_.busy() && pulls_.idle(); }
-  /// Returns the part that lists channels for the engine: channels to post, and channels to transmit.
+  /// Returns the part that lists channels for the engine: those with segments to post, and those with
+  /// segments to transmit.
   ControlSender& control() { return control_; }
   /// Advertises credit again, to make an idle peer acknowledge something.
   void remind(Channel& channel) { control_.advertise_credit(channel); }

@@ -89,8 +89,8 @@ void PullReceiver::schedule(PullBudget& budget) {
   if (request != nullptr) budget.mark_limited();
 }
 
-/// Returns the request that `bytes` bytes of the segment belong to. Returns null if they were not requested
-/// or have already arrived.
+/// Returns the request to which the segment's `bytes` bytes belong. Returns null if these bytes were not
+/// requested, or have already arrived.
 IncomingRequest* PullReceiver::find_requested(const Channel& channel, const wire::Segment& segment,
                                               std::size_t bytes) {
   IncomingRequest* const request = pool_.find(segment.peer_id);

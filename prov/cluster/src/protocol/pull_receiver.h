@@ -1,7 +1,7 @@
 // Pulls bytes from peers: for announced messages, for remote reads of this side, and for large remote writes
-// of peers. At any time it has requested at most as many bytes as its budget for all senders allows.
-// Therefore even many senders cannot overrun one receiver (the argument of Homa and CLIC). The bytes of a
-// request may arrive in any order. Each byte is copied once, from the carrier into the application's buffer.
+// of peers. A budget limits the requested bytes of all senders together (pull_budget.h). Therefore even many
+// senders cannot overrun one receiver (the argument of Homa and CLIC). The bytes of a request may arrive in
+// any order. Each byte is copied once, from the carrier into the application's buffer.
 #pragma once
 
 #include "protocol/direct_copy.h"
@@ -19,10 +19,10 @@ class PullReceiver {
   const IncomingPool& pool() const { return pool_; }
   MultiReceive& multi_receive() { return multi_; }
 
-  /// Begins to pull a request whose sender, length and source are known.
+  /// Begins to pull the bytes of a request. Its sender, length and source are known.
   void start(IncomingRequest& request);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
-  /// Like on_bulk(), for frames of bulk that continue each other.
+  /// Like on_bulk(), for a run of bulk segments that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
   /// Called when a read of this side has failed at the target.
