@@ -47,8 +47,8 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
         courier_.set_peer(from);
         courier_.watch(from);
         established(message.data);
-      } else if (from != peer_) {
-        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up
+      } else if (state_ == State::over || from != peer_) {
+        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up, or has a connection
       }
       return;
     case MessageKind::reject:
