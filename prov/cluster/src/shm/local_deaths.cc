@@ -73,8 +73,9 @@ void LocalDeaths::check_doorbells(Time now) {
 Time LocalDeaths::next_check() const {
   if (!local_.any()) return kNever;
   const bool parts = next_ != 0 || (unwatched_ && parts_.context.peers.all().size() > kPerCheck);
-  return std::min(next_report_,
-                  checked_at_ + (parts ? kPartCheck : unwatched_ ? kUnwatchedCheck : kExecCheck));
+  return std::min(next_report_, checked_at_ + (parts        ? kPartCheck
+                                               : unwatched_ ? kUnwatchedCheck
+                                                            : kExecCheck));
 }
 
 void LocalDeaths::check_closed() {
