@@ -47,7 +47,7 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
         courier_.set_peer(from);
         courier_.watch(from);
         established(message.data);
-      } else if (from != peer_) {
+      } else if (state_ == State::over || from != peer_) {
         courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up
       }
       return;
