@@ -39,6 +39,8 @@ def parse(arguments):
     parser.add_argument("--link", choices=("auto", "packet", "udp"), default="auto")
     parser.add_argument("--cluster", metavar="NAME",
                         help="a cluster of util/vcluster instead of nodes of its own: `vcluster faults` may lose frames")
+    parser.add_argument("--layered", action="store_true",
+                        help="run over ofi_rxm, which uses connections of the provider, what ofi_rxm can offer")
     parser.add_argument("--timeout", type=float, default=120.0, metavar="SECONDS", help="for one test")
     parser.add_argument("--iterations", type=int, metavar="N", help="instead of a program's own number")
     parser.add_argument("--list", action="store_true", help="print the lines and run nothing")
@@ -67,6 +69,10 @@ class Runner:
         self.excludes = verdicts.Excludes(options.exclude)
         # Debian's libfabric brings psm3, which else ends every process at a signal with a report of its own.
         self.environment = {"FI_CLUSTER_LINK": options.link, "IPATH_NO_BACKTRACE": "1"}
+        self.provider = "cluster"
+        if options.layered:
+            self.provider = "cluster;ofi_rxm"
+            self.environment["FI_CLUSTER_TEST_LAYERS"] = "yes"
         if options.plugin:
             self.environment["FI_PROVIDER_PATH"] = os.path.abspath(options.plugin)
 
@@ -93,7 +99,7 @@ class Runner:
         if kind == "uber":
             return [(place.server, base + ["-x"]),
                     (place.client, base + ["-u", self.options.config, place.server_address])]
-        base += ["-p", "cluster"]
+        base += ["-p", self.provider]
         if kind == "three":
             one = base + ["-n", "3", "-s", place.server_address]
             return [(place.server, one), (place.client, one), (place.server, one)]
@@ -145,6 +151,8 @@ def main(arguments):
     if test_list.has_unit(options.sets):
         lines += [("alone", line) for line in test_list.unit_programs(find_programs(options.fabtests).values())]
     lines = [(kind, line) for kind, line in lines if not options.only or re.search(options.only, line)]
+    if options.layered:
+        lines = [(kind, line) for kind, line in lines if test_list.layers(kind, line)]
     if options.list:
         for kind, line in lines:
             print(f"{kind:<8} {line}")

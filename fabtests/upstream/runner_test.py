@@ -30,6 +30,12 @@ class Lists(unittest.TestCase):
         for pattern in test_list.NOT_COUNTING:
             self.assertTrue(any(re.match(pattern, line) for line in lines), pattern)
 
+    def test_endpoints_without_connections_are_layered_on_connections(self):
+        self.assertTrue(test_list.layers("pair", "fi_rdm -U"))
+        self.assertFalse(test_list.layers("alone", "fi_eq_test"))
+        for line in ("fi_msg", "fi_msg_bw -I 5", "fi_rma_bw -e msg -o write", "fi_dgram", "fi_cq_data -e dgram"):
+            self.assertFalse(test_list.layers("pair", line), line)
+
     def test_all_is_more_than_quick(self):
         self.assertGreater(set(test_list.ALL), set(test_list.QUICK) - {"short"})
 

@@ -6,6 +6,7 @@ programs are started (see KINDS). `quick` is for a first look, `all` is everythi
 """
 
 import os
+import re
 
 KINDS = {
     "alone": "one process, exit status 0",
@@ -142,6 +143,11 @@ FORMER_NAMES = (("fi_flood", "fi_bw"), ("fi_inject_test", "fi_msg_inject"), ("fi
 def times_longer(line):
     """How many times the usual limit a program may take. fi_rdm_bw_mt moves up to 32 GB, with 32 threads on each side."""
     return 10 if line.startswith("fi_ubertest") else 6 if line.startswith("fi_rdm_bw_mt") else 1
+
+
+def layers(kind, line):
+    """True if the line asks for what ofi_rxm builds on connections: endpoints of type FI_EP_RDM."""
+    return kind in ("pair", "three") and not re.search("msg_|-e (msg|dgram)|dgram|^fi_(msg|cm_data)|scalable|shared_ctx", line)
 
 
 def _names(sets):

@@ -27,6 +27,8 @@ PROVIDER = HERE.parent
 # The simulator is made of every component below the interface, and of itself.
 INTERFACE = ("api", "provider")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
+# Which workload runs the sources of some folders; "any" runs the others.
+WORKLOADS = {"groups": ("group/", "seal/group"), "rings": ("os/ring",), "connections": ("connection/", "engine/connection_")}
 # Other tests prove that the sources as they are pass; these seeds only show that the copy is complete.
 UNCHANGED_SEEDS = 20
 
@@ -99,7 +101,7 @@ def detect(tree, mutation, options):
     path.write_text(before.replace(old, new))
     errors = build(tree, options.jobs)
     security = "any" if name.startswith("seal/") else "none"
-    workload = "groups" if name.startswith(("group/", "seal/group")) else "rings" if name.startswith("os/ring") else "any"
+    workload = next((word for word, places in WORKLOADS.items() if name.startswith(places)), "any")
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload)
     path.write_text(before)
     if errors:

@@ -3,6 +3,7 @@
 #include <cinttypes>
 #include <cstdio>
 
+#include "sim/connection_simulation.h"
 #include "sim/group_simulation.h"
 #include "sim/ring_simulation.h"
 
@@ -60,6 +61,7 @@ Outcome run_kind(const RunOptions& options, bool announce) {
 Outcome run_seed(const RunOptions& options, bool announce) {
   if (options.workload == kGroupWorkload) return run_kind<GroupSimulation>(options, announce);
   if (options.workload == kRingWorkload) return run_kind<RingSimulation>(options, announce);
+  if (options.workload == kConnectionWorkload) return run_kind<ConnectionSimulation>(options, announce);
   return run_kind<Simulation>(options, announce);
 }
 

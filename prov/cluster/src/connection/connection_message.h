@@ -7,8 +7,9 @@
 // contain it, also as the remote completion data of the internal message. So each side recognises a message
 // that belongs to another attempt.
 //
-// Requests and claims ask for a confirmation. An endpoint that expects no such message refuses it, whatever
-// type of endpoint it is.
+// Requests, claims and accepts ask for a confirmation. An endpoint that expects no such message refuses it,
+// whatever type of endpoint it is. So an accept does not connect to the next endpoint at the address of one
+// that has asked and is gone.
 #pragma once
 
 #include <array>

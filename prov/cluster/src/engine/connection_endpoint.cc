@@ -16,7 +16,7 @@ std::uint64_t ConnectionEndpoint::handle_of(const SocketAddress& name) {
 void ConnectionEndpoint::send(const SocketAddress& to, const Message& message) {
   using Kind = connection::MessageKind;
   Letter letter{.to = to, .id = message.id, .bytes = encode(message)};
-  letter.asks = message.kind == Kind::request || message.kind == Kind::claim;
+  letter.asks = message.kind == Kind::request || message.kind == Kind::claim || message.kind == Kind::accept;
   if (listener_) letter.handle = addresses_.insert(to);
   if (unsent_.empty() && deliver(letter)) return;
   unsent_.push_back(std::move(letter));
@@ -156,6 +156,7 @@ bool ConnectionEndpoint::take_stored() {
   protocol::UnexpectedMessage* found = stored.front();
   while (found != nullptr && !found->announced && found->arrived < found->total) found = stored.after(*found);
   if (found == nullptr) return false;
+  drop_earlier(*found);
   MessageBytes bytes;
   if (found->total > bytes.bytes.size()) {
     matcher.discard(*found);  // no connection message is so long
@@ -169,6 +170,19 @@ bool ConnectionEndpoint::take_stored() {
     process(from, bytes);
   }
   return true;
+}
+
+/// If the message is an accept, its sender is about to become the peer. Messages that arrived before it come
+/// from an earlier endpoint at the same address, and belong to another connection.
+void ConnectionEndpoint::drop_earlier(const protocol::UnexpectedMessage& message) {
+  if (!connection_ || connection_->state() != connection::ConnectionEnd::State::connecting) return;
+  const auto& stored = message.channel->unexpected.messages;
+  protocol::UnexpectedMessage* each = stored.front();
+  while (each != nullptr && each != &message) {
+    protocol::UnexpectedMessage* const next = stored.after(*each);
+    if (!each->internal && each->available()) messenger_.matcher().discard(*each);
+    each = next;
+  }
 }
 
 /// Returns false if the message must be fetched later.

@@ -64,6 +64,7 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   std::uint64_t handle_of(const SocketAddress& name);
   bool deliver(const Letter& letter);
   bool take_stored();
+  void drop_earlier(const protocol::UnexpectedMessage& message);
   bool fetch(const protocol::UnexpectedMessage& announced);
   void process(const SocketAddress& from, const connection::MessageBytes& bytes);
 

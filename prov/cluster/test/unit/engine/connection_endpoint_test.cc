@@ -341,6 +341,47 @@ TEST_F(ConnectionEndpointTest, AnotherEndpointAtTheTakersAddressRefuses) {
   EXPECT_EQ(asker_->failure, Status::refused);
 }
 
+TEST_F(ConnectionEndpointTest, AnAcceptThatReachesAnotherEndpointEndsTheConnection) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  asker_.reset();
+  asker_.emplace(network, kAsker, 5);  // the next endpoint at this address
+  acceptor_->accept(passive_->requests.front());
+  EXPECT_TRUE(acceptor_->is_connected);
+  EXPECT_TRUE(run([&] { return acceptor_->end.has_value(); }));
+  EXPECT_EQ(acceptor_->end, Status::refused);
+  EXPECT_FALSE(asker_->is_connected);
+}
+
+TEST_F(ConnectionEndpointTest, AnAcceptAfterTheAskerHasGivenUpEndsTheConnection) {
+  asker_->connect();
+  ASSERT_TRUE(run([&] { return !passive_->requests.empty(); }));
+  const ConnectRequest request = passive_->requests.front();
+  acceptor_->take(request);
+  passive_->hand_over(kAcceptor);
+  run([n = 0]() mutable { return ++n == 3000; });
+  asker_->shut_down();
+  acceptor_->accept(request);
+  EXPECT_TRUE(run([&] { return acceptor_->end.has_value(); }));
+  EXPECT_EQ(acceptor_->end, Status::ok);
+  EXPECT_FALSE(asker_->is_connected);
+}
+
+TEST_F(ConnectionEndpointTest, MessagesOfAnEarlierEndpointAtThePeersAddressMatchNoReceive) {
+  acceptor_.reset();
+  asker_->receive();
+  stranger_ = std::make_unique<test::Node>(network, kAcceptor, kAsker, 3);
+  stranger_->word = 665;
+  stranger_->send();
+  run([n = 0]() mutable { return ++n == 3000; });
+  stranger_.reset();
+  acceptor_.emplace(network, kAcceptor, 9);
+  connect_both();
+  acceptor_->node.send();
+  EXPECT_TRUE(run([&] { return asker_->node.got != 0; }));
+  EXPECT_EQ(asker_->node.got, 1u);
+}
+
 TEST_F(ConnectionEndpointTest, AnEndpointThatIsNoPassiveOneRefuses) {
   passive_.reset();
   stranger_ = std::make_unique<test::Node>(network, kPassive, kAsker, 9);
