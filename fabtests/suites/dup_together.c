@@ -6,6 +6,7 @@
 
 int MPI_Comm_dup(MPI_Comm comm, MPI_Comm* copy) {
   const int result = PMPI_Comm_dup(comm, copy);
-  if (result == MPI_SUCCESS) PMPI_Barrier(comm);  // fails if a process has died, which the program notices by itself
+  if (result == MPI_SUCCESS)
+    PMPI_Barrier(comm);  // fails if a process has died, which the program notices by itself
   return result;
 }

@@ -42,7 +42,8 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_flag("--first-failure", line.batch.first_failure, "start no further seed once one has failed");
   app.add_option("--jobs", line.batch.jobs, "processes at a time (0: one per processor)")
       ->capture_default_str();
-  app.add_option("--workload", run.workload, "one of: " + list(workload_names()) + ", groups, rings, connections")
+  app.add_option("--workload", run.workload,
+                 "one of: " + list(workload_names()) + ", groups, rings, connections")
       ->capture_default_str();
   app.add_option("--faults", run.faults, "the worst that happens, one of: " + list(severity_names()))
       ->capture_default_str();

@@ -25,8 +25,7 @@ constexpr Duration kPollInterval = std::chrono::milliseconds(1);
 class ProgressThread;
 
 struct Client {
-  Client(std::function<NextWake()> function, ProgressThread& its)
-      : run(std::move(function)), thread(its) {}
+  Client(std::function<NextWake()> function, ProgressThread& its) : run(std::move(function)), thread(its) {}
 
   std::function<NextWake()> run;
   ProgressThread& thread;
