@@ -48,7 +48,7 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
         courier_.watch(from);
         established(message.data);
       } else if (state_ == State::over || from != peer_) {
-        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up, or has a connection
+        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up
       }
       return;
     case MessageKind::reject:
