@@ -12,7 +12,7 @@ import time
 from life_process import LATE, Case, Process, acquaint, exchange, run_tests, virtual_nodes
 
 BIG = 4 << 20
-LOCAL, REMOTE = 0.1, 1.0
+AT_ONCE, LOCAL, REMOTE = 0.1, 0.6, 1.0
 WATCHED = 4.0  # the side waits only for a message from any sender, and the peer is on another node
 CLOSES = 2.0  # so long a close waits to send what it owes to peers
 SECONDS_MAX = 20
@@ -95,7 +95,7 @@ class Ends(Case):
     def later_ones_end(self, remote):
         one, _ = self.wildcards_end(remote, Process.kill)
         for _ in range(3):
-            self.all_end(one, [one.post("any", 8, 0)], time.monotonic(), LOCAL)
+            self.all_end(one, [one.post("any", 8, 0)], time.monotonic(), AT_ONCE)
         again = self.start(2)
         called = again.post("send", 8, again.peer(one.name))
         self.assertEqual(again.end(called)[0], 0)

@@ -20,7 +20,8 @@ from life_process import Life, Process, acquaint, exchange, virtual_nodes
 
 BIG = 4 << 20
 LATE = float(os.environ.get("LIFE_PATIENCE", "1"))  # times as much: on a machine that does much else
-LOCAL, REMOTE = 0.1, 1.0
+LOCAL, REMOTE = 0.6, 1.0
+DELAY = 0.5  # of the report that a process on this node has ended: its launcher may end the whole job meanwhile
 EXEC = 2.0  # looked for once a second
 ROUNDS = 1
 Times = collections.defaultdict(list)
@@ -69,8 +70,11 @@ class Death(LifeCase):
             one, other, handle = self.pair(remote=False, FI_CLUSTER_END_ABANDONED="no")
             pending = self.pending(one, handle, ("recv", "send"))
             wildcard = one.post("any", 8, 0)
-            self.all_end(one, pending, other.kill(), LOCAL, "process on this node killed", [wildcard])
+            died = other.kill()
+            self.all_end(one, pending, died, LOCAL, "process on this node killed", [wildcard])
             self.lost(one, "local")
+            for operation in pending:
+                self.assertGreater(one.ends[operation][1] - died, DELAY - 0.01, "the launcher had no time to end the job")
 
     def test_local_executes_another_program(self):
         one, other, handle = self.pair(remote=False)

@@ -42,7 +42,8 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_flag("--first-failure", line.batch.first_failure, "start no further seed once one has failed");
   app.add_option("--jobs", line.batch.jobs, "processes at a time (0: one per processor)")
       ->capture_default_str();
-  app.add_option("--workload", run.workload, "one of: " + list(workload_names()) + ", groups, rings, connections")
+  app.add_option("--workload", run.workload,
+                 "one of: " + list(workload_names()) + ", groups, rings, connections")
       ->capture_default_str();
   app.add_option("--faults", run.faults, "the worst that happens, one of: " + list(severity_names()))
       ->capture_default_str();
@@ -54,6 +55,7 @@ void declare(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_option("--attack", run.attack, "a host that is no part of it: none, forger, flooder or siege")
       ->capture_default_str();
+  app.add_flag("--devices", run.devices, "some hosts have RDMA devices, which read long messages and fail");
   app.add_flag("!--no-frame-lane", run.frame_lane, "all messages take the general road between hosts");
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
   app.add_flag("--goodput", line.goodput, "print the table of goodput against loss");

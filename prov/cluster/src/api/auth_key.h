@@ -33,7 +33,7 @@ struct GivenAuthKey {
     if (size == 0 || (bytes != nullptr && size >= 16 && size <= 64)) return nullptr;
     return size == kAvAuthKey
                ? "FI_AV_AUTH_KEY (a key for each address) is not supported; an endpoint has one key"
-               : "an auth_key has 16 to 64 bytes";
+               : "an auth_key must have 16 to 64 bytes";
   }
 
   const std::uint8_t* bytes = nullptr;

@@ -29,8 +29,9 @@ constinit fi_ops_av_set av_set_ops = {
 AvSet::AvSet(Av& av, void* context)
     : fid_av_set{{FI_CLASS_AV_SET, context, &av_set_fid_ops}, &av_set_ops}, av_(av) {}
 
-/// The attributes select the first members: a range with the addresses start, start + stride, ... up to end,
-/// or with FI_UNIVERSE all addresses of the address vector.
+/// The attributes select the initial members. With FI_UNIVERSE these are all addresses of the address vector.
+/// Otherwise they are the addresses start, start + stride, ... up to end. Without attributes, or if start is
+/// FI_ADDR_NOTAVAIL, the set begins empty.
 int AvSet::open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* context) {
   const fi_av_set_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(kOperationSets | FI_UNIVERSE)) return -FI_EBADFLAGS;

@@ -1,5 +1,6 @@
 // The objects that are bound to an endpoint with fi_ep_bind: an address vector, queues, counters and shared
-// contexts. The endpoint holds a reference to each of them, so none can be closed before the endpoint is.
+// contexts. The endpoint holds a reference to each of them except a shared transmit context. So the
+// application cannot close the other objects before the endpoint.
 #pragma once
 
 #include <array>
@@ -27,8 +28,8 @@ class BoundFids {
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
-  /// Reports the failure of an operation that the engine has not accepted, in the queue and the counter of
-  /// its kind.
+  /// Reports that an operation has failed before the engine accepted it. The report goes to the queue and the
+  /// counter for operations of this kind.
   void report_failure(const protocol::Completion& completion) const;
   /// Returns the queue for operations of this kind, or null.
   protocol::CompletionQueue* queue_for(protocol::Completion::Kind kind) const;

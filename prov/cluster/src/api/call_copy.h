@@ -17,7 +17,8 @@
 
 namespace cluster::api {
 
-/// The tables by which a call begins. Those of deferred work take an object of DeferredWork as context.
+/// The ops tables through which a call begins. In the tables for deferred work, the context of a call is its
+/// DeferredOperation (deferred_work.h).
 struct CallTables {
   const fi_ops_msg& msg;
   const fi_ops_tagged& tagged;
@@ -27,7 +28,7 @@ struct CallTables {
 extern const CallTables ordinary_calls;
 extern const CallTables deferred_calls;
 
-/// The further arrays of atomic operations.
+/// The arrays that fetching and comparing atomic operations have in addition.
 struct AtomicArrays {
   const fi_ioc* results = nullptr;
   std::size_t result_count = 0;
@@ -73,7 +74,7 @@ class CallCopy {
   std::vector<fi_rma_ioc> atomic_ranges_;
   std::vector<fi_ioc> results_;
   std::vector<fi_ioc> compares_;
-  /// Its pointers are set in begin(), because a move may change where the arrays are.
+  /// Its pointers refer to the application's arrays until begin() sets them to the copies.
   std::variant<fi_msg, fi_msg_tagged, fi_msg_rma, fi_msg_atomic> message_;
 };
 

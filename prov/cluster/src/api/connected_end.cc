@@ -26,8 +26,8 @@ std::vector<std::byte> connection_event(struct fid& object, fi_info* info, Const
   return event;
 }
 
-/// The engine knows the request before the asker hears of this endpoint, because the asker then claims its
-/// answer here.
+/// Tells the engine about the request before the asker learns of this endpoint. The asker then sends a claim,
+/// which the engine must recognise.
 bool ConnectedEnd::take_request(engine::Engine& engine) {
   if (!request_) return true;
   engine.with_connection([&](ConnectionEndpoint& end) {
@@ -57,7 +57,7 @@ int ConnectedEnd::accept(const void* data, std::size_t size) {
   return endpoint_.engine()->with_connection([&](ConnectionEndpoint& end) {
     if (end.connection().state() != ConnectionEnd::State::asked) return -FI_EOPBADSTATE;
     if (!endpoint_.domain().fabric().requests().take(handle_, *request_))
-      return -FI_EOPBADSTATE;  // it is rejected
+      return -FI_EOPBADSTATE;  // the application has rejected it
     end.connection().accept(private_data(data, size));
     return 0;
   });

@@ -22,15 +22,15 @@ class ConnectedEnd final : public connection::ConnectionListener {
  public:
   explicit ConnectedEnd(Endpoint& endpoint) : endpoint_(endpoint) {}
 
-  /// Called if the application has opened the endpoint for a connection request. `name`: the address that was
-  /// asked.
+  /// Called if the application has opened the endpoint for a connection request. `name`: the address of the
+  /// passive endpoint that got the request.
   void set_request(fid_t handle, const connection::ConnectRequest& request, const SocketAddress& name) {
     handle_ = handle;
     request_ = request;
     name_ = name;
   }
-  /// Returns the address that the endpoint shows, or an empty address if it shows its own. As with TCP, an
-  /// accepting endpoint shows the address of the passive endpoint.
+  /// Returns the address that fi_getname reports for an accepting endpoint: as with TCP, that of the passive
+  /// endpoint. Returns an empty address for other endpoints, which report their own.
   const SocketAddress& name() const { return name_; }
 
   /// Called when the endpoint is enabled and its engine is attached. Takes over the request, if there is one.
@@ -42,10 +42,10 @@ class ConnectedEnd final : public connection::ConnectionListener {
   int get_peer(void* address, std::size_t* size);
   /// Ends the receives that no message has matched.
   void cancel_receives();
-  /// Called when the endpoint closes. Tells the peer. From now on no event is written.
+  /// Called when the endpoint closes. Tells the peer. From now on this object writes no events.
   void close();
 
-  /// Returns true if operations can be sent.
+  /// Returns true while the connection exists, so that operations can begin.
   bool connected() const { return phase_.load(std::memory_order_acquire) == Phase::connected; }
   /// Returns true if the connection, or the attempt, has ended.
   bool over() const { return phase_.load(std::memory_order_acquire) == Phase::over; }

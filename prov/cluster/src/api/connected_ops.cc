@@ -1,5 +1,5 @@
-// The ops tables of an FI_EP_MSG endpoint. Each call goes to the peer, whatever address the application
-// names, and then takes the path of the ordinary tables.
+// The ops tables of an FI_EP_MSG endpoint. Each call replaces the address that the application names with
+// that of the peer. Then it calls the function of the ordinary table.
 #include <tuple>
 
 #include "api/endpoint.h"

@@ -10,7 +10,7 @@
 namespace cluster::api {
 namespace {
 
-/// The passive endpoint owns the handle, so an application cannot close it.
+/// ConnectionRequests owns the handle, so an application cannot close it.
 constinit fi_ops request_ops = fid_ops({.close = [](fid*) { return -FI_ENOSYS; }});
 
 }  // namespace

@@ -1,8 +1,9 @@
 // The passive endpoints of a fabric, and the connection requests that they have reported (FI_CONNREQ) and
 // that nobody has answered yet. A request first waits for an endpoint that takes it. Then it belongs to this
-// endpoint, but it may still be rejected until it is accepted. Both have handles that an application may put
-// into an fi_info. The handle of a request is a fid of class FI_CLASS_CONNREQ. An application may still have
-// the handle of a request that no longer exists, so a handle is looked up here before it is used.
+// endpoint, but it may still be rejected until it is accepted. Passive endpoints and requests have handles,
+// which an application may put into an fi_info. The handle of a request is a fid of class FI_CLASS_CONNREQ.
+// An application may still have the handle of a request that no longer exists. So callers look up each handle
+// here before they use it.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -28,10 +29,11 @@ class ConnectionRequests {
   /// Gives the request to the endpoint with the name `taker`. The passive endpoint tells the asker. Returns
   /// false if the request no longer waits.
   bool hand_over(fid_t handle, const connection::ConnectRequest& request, const SocketAddress& taker);
-  /// Removes the request and returns it, or returns nothing if it is answered. The caller answers it.
+  /// Removes the request and returns it, so that the caller can answer it. Returns nothing if the request is
+  /// already answered.
   std::optional<connection::ConnectRequest> take(fid_t handle);
-  /// The same for a caller that has known the request for some time. Meanwhile the handle may have become
-  /// that of another request. Returns false if the request is answered.
+  /// Removes the request, so that the caller can answer it. Returns false if the request is already answered,
+  /// even if a new request has the same handle by now.
   bool take(fid_t handle, const connection::ConnectRequest& request);
   void enter(struct fid& handle, PassiveEndpoint& endpoint);
   void leave(struct fid& handle);

@@ -12,9 +12,9 @@
 namespace cluster::api {
 namespace {
 
-/// fi_cq_err_entry is memory of the application. Two versions of libfabric have appended fields to it. So
-/// only fields that exist in the fabric's API version are written. The provider may be compiled with headers
-/// in which src_addr is not declared, so src_addr is written by its offset.
+/// The application owns the fi_cq_err_entry. Two versions of libfabric have appended fields to it. So the
+/// provider writes only the fields that exist in the fabric's API version. The provider may be compiled with
+/// headers in which src_addr is not declared, so src_addr is written by its offset.
 constexpr std::uint32_t kSizedDataVersion = FI_VERSION(1, 5);  ///< the first version with err_data_size
 /// The first version with src_addr, which is the last field.
 constexpr std::uint32_t kSourceVersion = FI_VERSION(1, 20);

@@ -40,7 +40,8 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-/// For the completion of a message that has taken a lane. Nothing but messages takes a lane.
+/// For the completion of a message that has taken the fast lane or the frame lane. The completions of the
+/// access lane go to the queue instead.
 inline std::uint64_t flags_of(const protocol::Success& success) {
   const bool sent = success.kind == protocol::Completion::Kind::send;
   return (sent ? FI_SEND : FI_RECV) | (success.tagged ? FI_TAGGED : FI_MSG);
@@ -76,7 +77,7 @@ class DirectEntries {
     return taken_ < capacity_ && queue == &queue_ && queue_.empty();
   }
   const protocol::CompletionQueue* queue() const { return &queue_; }
-  /// Returns how many more completions take() takes.
+  /// Returns how many more completions take() accepts.
   std::size_t places() const { return queue_.empty() ? capacity_ - taken_ : 0; }
   void take(const protocol::Success& arrival) {
     ++taken_;

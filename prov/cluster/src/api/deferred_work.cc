@@ -46,7 +46,7 @@ Status status_of(int error) {
 struct StartCondition {
   Cntr* counter;
   std::uint64_t threshold;
-  bool counts_errors;  ///< the sum of successes and errors counts
+  bool counts_errors;  ///< the threshold applies to the sum of successes and errors
 
   bool met() const {
     const protocol::Counter& value = counter->counter();
@@ -56,7 +56,8 @@ struct StartCondition {
 
 class DeferredOperation {
  public:
-  /// A triggered operation, or the operation of deferred work. `work`: null for a triggered operation.
+  /// A triggered operation, or the operation of deferred work. `of_work`: null for a triggered operation.
+  /// `counted`: the completion counter, or null.
   DeferredOperation(Endpoint& of, CallCopy copy, const StartCondition& when, const fi_deferred_work* of_work,
                     Cntr* counted)
       : endpoint(&of),
@@ -83,7 +84,7 @@ class DeferredOperation {
     return 0;
   }
   bool busy() const { return endpoint != nullptr && endpoint->engine()->busy(); }
-  /// Reports that the operation has not begun, or was canceled before.
+  /// Reports that the operation failed to begin, or was canceled before it began.
   void fail(Status status) const {
     const Completion completion{.context = context,
                                 .kind = completion_kind(call->kind()),
@@ -94,8 +95,8 @@ class DeferredOperation {
     if (protocol::CompletionQueue* const queue = bound.queue_for(completion.kind)) queue->push(completion);
     if (completion_counter) completion_counter->counter().count(status);
   }
-  /// Returns true if the listener learns of the outcome. Otherwise the item is no longer needed once the
-  /// operation has begun.
+  /// Returns true if completed() will be called for the operation. Otherwise the item is no longer needed
+  /// once the operation has begun.
   bool listens() const { return endpoint != nullptr && work != nullptr; }
 
   Endpoint* endpoint = nullptr;  ///< null if the work changes a counter
@@ -104,7 +105,7 @@ class DeferredOperation {
   const fi_deferred_work* work;
   void* context = nullptr;              ///< the application's context
   bool report = false;                  ///< success also goes to the completion queue
-  bool over = false;                    ///< it was completed while its call had not returned
+  bool over = false;                    ///< it was completed before begin() returned
   DeferredWork::Items::iterator place;  ///< its place in the list of items that have begun
   bool adds = false;
   std::uint64_t value = 0;
@@ -149,7 +150,8 @@ int DeferredWork::trigger(Endpoint& endpoint, CallCopy call) {
 
 namespace {
 
-/// The endpoint and the call of deferred work. `endpoint` is null if there is no such call.
+/// The endpoint and the call of deferred work. Both are empty if the work names no operation, or one that the
+/// provider does not know.
 struct WorkCall {
   fid_ep* endpoint = nullptr;
   std::optional<CallCopy> call;
@@ -184,7 +186,7 @@ WorkCall read_work(const fi_deferred_work& work) {
   }
 }
 
-/// Returns the counter, or null if it is none of this domain.
+/// Returns the counter, or null if it does not belong to this domain.
 Cntr* counter_in(const Domain& domain, fid_cntr* handle) {
   if (handle == nullptr || handle->fid.fclass != FI_CLASS_CNTR) return nullptr;
   Cntr& counter = object_of<Cntr>(handle);
@@ -239,7 +241,7 @@ int DeferredWork::submit(Cntr& counter, std::unique_ptr<DeferredOperation> item)
   return 0;
 }
 
-/// Takes the items for which chosen(item) is true out of the queues in which nothing has begun.
+/// Removes and returns the items for which chosen(item) is true and whose operations have not begun.
 template <typename Chosen>
 DeferredWork::Items DeferredWork::remove_waiting(Chosen&& chosen) {
   Items removed;
@@ -306,8 +308,8 @@ void DeferredWork::forget(const Cntr& counter) {
   waiting_.erase(&counter);
 }
 
-/// Begins what is due. If another thread is doing so already, returns at once, because that thread also
-/// begins what becomes due meanwhile.
+/// Begins the operations that are due. If another thread is doing so already, returns at once. That thread
+/// also begins the operations that become due meanwhile.
 void DeferredWork::run(bool may_wait) noexcept {
   std::unique_lock lock(mutex_);
   if (std::exchange(running_, true)) return;

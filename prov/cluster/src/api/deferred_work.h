@@ -1,7 +1,7 @@
 // The operations of a domain that wait for a counter (fi_trigger(3)). A triggered operation is a call with
 // FI_TRIGGER. Its outcome is reported like that of any other call. Deferred work comes from FI_QUEUE_WORK.
-// Its completion counter learns of the outcome. Its completion queue does so only if the work asks for that
-// (FI_COMPLETION) or fails.
+// Its completion counter counts the outcome. The endpoint's completion queue gets an entry only if the work
+// has the flag FI_COMPLETION, or fails.
 //
 // An operation waits in the queue of a counter, in the order of thresholds and then of submission. It is due
 // when the counter has reached the threshold. Deferred work has begun when the engine has accepted it.
@@ -9,9 +9,9 @@
 // A counter is often changed under the lock of an engine. The operation that waits for it may need the lock
 // of another engine. So the change only makes the operation due, and the thread begins it when it has left
 // the engine (AfterTurn). One thread at a time begins operations. This keeps them in order. If an operation
-// must wait, the operations behind it of the same endpoint wait, too, but not those of other endpoints.
+// must wait, later operations of the same endpoint wait behind it. Operations of other endpoints do not wait.
 //
-// The mutex is the innermost lock: nothing is called under it that takes another lock.
+// The mutex is the innermost lock: a thread that holds it waits for no other lock.
 #pragma once
 
 #include <rdma/fi_trigger.h>
@@ -42,7 +42,8 @@ class DeferredWork final : public protocol::DeferredListener, public AfterTurn {
 
   /// Defers a call with FI_TRIGGER. Its context is a fi_triggered_context. Returns 0 or a negative error.
   int trigger(Endpoint& endpoint, CallCopy call);
-  /// Implement FI_QUEUE_WORK, FI_CANCEL_WORK and FI_FLUSH_WORK. A flush without a counter concerns all work.
+  /// Implement FI_QUEUE_WORK, FI_CANCEL_WORK and FI_FLUSH_WORK. A flush without a counter drops all work that
+  /// has not begun.
   int queue(Domain& domain, fi_deferred_work* work);
   int cancel(const fi_deferred_work* work);
   int flush(fid* counter);
@@ -72,11 +73,11 @@ class DeferredWork final : public protocol::DeferredListener, public AfterTurn {
   std::mutex mutex_;
   std::map<const Cntr*, std::unique_ptr<CounterQueue>> waiting_;
   Items due_;
-  Items put_off_;  ///< while a thread begins operations: those that are due and must wait
+  Items put_off_;  ///< due operations that must wait until the current round ends
   Items begun_;
   DeferredOperation* beginning_ = nullptr;  ///< the item that a thread begins at this moment
   bool running_ = false;                    ///< a thread begins operations
-  std::uint64_t rounds_ = 0;                ///< how often a thread has begun operations
+  std::uint64_t rounds_ = 0;                ///< the number of the latest round of run()
   std::condition_variable idle_;
 };
 

@@ -1,5 +1,6 @@
-// A domain, which stands for one network interface. Applications open endpoints, address vectors, queues and
-// counters on it. The domain owns the table of registered memory regions.
+// A domain, which stands for the network interface whose address its endpoints use. Applications open
+// endpoints, address vectors, queues and counters on it. The domain owns the table of registered memory
+// regions.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -25,8 +26,8 @@ class Domain : public fid_domain, public RefCounted {
   /// Returns the name with which the domain was opened, or null if another provider has opened it.
   static const std::string* name_of(const fid_domain& handle);
 
-  /// Binds an event queue. The provider never writes an event to it, because the provider does not support
-  /// asynchronous registration.
+  /// Binds an event queue. A domain never writes an event, because the provider does not support asynchronous
+  /// registration.
   int bind(fid_t object, std::uint64_t flags);
 
   Fabric& fabric() { return *fabric_; }

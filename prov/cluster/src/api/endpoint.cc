@@ -134,8 +134,8 @@ constinit fi_ops_cm connected_cm_ops = [] {
   return ops;
 }();
 
-/// The table of the other endpoints. They have no connections, so only the calls for names and groups are
-/// implemented.
+/// The table of the other endpoints. They have no connections, so only the calls for names, groups and teams
+/// are implemented.
 constinit fi_ops_cm cm_ops = [] {
   auto ops = stub_ops<fi_ops_cm>(kEnosys);
   ops.setname = Method<&Endpoint::set_name>::entry;
@@ -249,8 +249,8 @@ int Endpoint::use_handle(fid_t handle) {
   return -FI_EINVAL;
 }
 
-/// The flags name one direction and replace its operation flags. In the other direction, the alias has the
-/// original's flags.
+/// The flags name one direction and replace its operation flags. In the other direction, the alias gets the
+/// flags of this endpoint.
 int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   if (handle == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
@@ -264,7 +264,7 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   if (original_) return original_->bind(object, flags);
   if (object == nullptr) return -FI_EINVAL;
   if (options_.connects() && object->fclass == FI_CLASS_AV) return -FI_EINVAL;
-  // A shared transmit context may come late (api/shared_contexts.h).
+  // A shared transmit context may be bound to an enabled endpoint (api/shared_contexts.h).
   if (engine_ == nullptr || object->fclass == FI_CLASS_STX_CTX) return bound_.bind(object, flags);
   if (object->fclass != FI_CLASS_CNTR) return -FI_EOPBADSTATE;
   bound_.remove_engine(*owned_engine_);
@@ -342,7 +342,7 @@ bool Endpoint::connect_bound() {
     served_regions_ = bindings.regions->serve(owned_engine_->name(), bindings.remote_access.reads != nullptr,
                                               bindings.remote_access.writes != nullptr);
   }
-  // From now on this endpoint answers the request, so nothing may fail any more.
+  // An endpoint that has taken the request must answer it. So nothing after this call may fail.
   if (connected_end_ != nullptr && !connected_end_->take_request(*owned_engine_)) return false;
   options_.set_completion_mode(bound_.completion_mode());
   engine_ = owned_engine_.get();
@@ -380,8 +380,8 @@ void Endpoint::point_to_ops(bool enabled) {
   collective = choose(FI_COLLECTIVE, collective_ops, disabled_ops<fi_ops_collective>);
 }
 
-/// Returns 0 even if the engine does not find the receive. In that case a message has already matched the
-/// receive, and the completion of the receive follows.
+/// Returns 0 even if it finds no receive and no triggered operation with this context. In that case a message
+/// has usually matched the receive already, and the completion of the receive follows.
 ssize_t Endpoint::cancel(void* context) {
   if (engine_ == nullptr) return -FI_EOPBADSTATE;
   if (!engine_->cancel(context) && (options_.caps() & FI_TRIGGER))

@@ -40,8 +40,8 @@ class Endpoint : public fid_ep, public RefCounted {
   // or, if it has none, of the endpoint.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
   /// Tries to send a message by the fast lane (shm/fast_lane.h). The message has no flags of its own. If this
-  /// returns kGeneralRoad, nothing was done and the caller must call send(). `fast_end`: only shorter
-  /// messages may take the lane.
+  /// returns kGeneralRoad, nothing was done, and the caller must send the message by another path.
+  /// `fast_end`: only shorter messages may take the lane.
   ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
   static constexpr ssize_t kGeneralRoad = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
@@ -84,7 +84,7 @@ class Endpoint : public fid_ep, public RefCounted {
 
   engine::Engine* engine() const { return engine_; }
   Domain& domain() { return *domain_; }
-  /// Returns the connection, or null if this is no FI_EP_MSG endpoint.
+  /// Returns the connection, or null if this is not an FI_EP_MSG endpoint.
   ConnectedEnd* connected_end() const {
     return original_ ? original_->connected_end_.get() : connected_end_.get();
   }
@@ -94,7 +94,7 @@ class Endpoint : public fid_ep, public RefCounted {
   Endpoint& origin() { return original_ ? *original_ : *this; }
   const BoundFids& bound() const { return original_ ? original_->bound_ : bound_; }
   /// Marks that the deferred work of this endpoint must wait until the next round. Only DeferredWork calls
-  /// these two, under its mutex.
+  /// this function and the next one, under its mutex.
   void put_off_work(std::uint64_t round) { work_put_off_in_ = round; }
   bool work_is_put_off(std::uint64_t round) const { return work_put_off_in_ == round; }
   /// Returns true if a message to `to` can have FI_MATCH_COMPLETE. Only a single peer with a session reports
@@ -141,8 +141,8 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Created by fi_enable or the first get_name().
   std::unique_ptr<engine::Engine> owned_engine_;
   std::optional<engine::EndpointRoster::Entry> roster_entry_;  ///< exists while there is an engine
-  /// While this is set, peers on this node access the domain's regions directly, and this side's library
-  /// takes no part.
+  /// While this is set, peers on this node may access the domain's regions directly, without help from this
+  /// side's library.
   std::shared_ptr<void> served_regions_;
 };
 

@@ -111,8 +111,8 @@ void EpOptions::translate_flags() {
   find_fast_ends();
 }
 
-/// Expresses all conditions for the fast lane by one length, so that a send without flags needs only one
-/// comparison.
+/// Expresses the endpoint's conditions for the fast lane and the frame lane by one length. So a send without
+/// flags needs only one comparison.
 void EpOptions::find_fast_ends() {
   const Limits& msg = limits(Operation::msg);
   const Limits& tagged = limits(Operation::tagged);

@@ -29,7 +29,7 @@ inline constexpr int kOptionInjectAtomicSize = 19;
 /// The operation flags of transmits, in the form that operations need. The endpoint's flags are translated
 /// once, when they are set. So a call without flags, such as fi_send, tests no flag.
 struct TxFlags {
-  // The members have the same order as in protocol::SendOp, so that the compiler copies them together.
+  // The first four members have the same order as in protocol::SendOp. So the compiler copies them together.
   bool inject = false;
   bool report = true;
   bool more = false;
@@ -38,8 +38,9 @@ struct TxFlags {
   bool has_data = false;
 };
 
-/// Flags that the provider refuses because it does not support them. FI_MATCH_COMPLETE is supported only for
-/// messages to a single peer (Endpoint::learns_of_matches).
+/// Flags that ordinary calls refuse. A call with FI_TRIGGER may become a triggered operation instead
+/// (trigger_or_refuse.h). FI_MATCH_COMPLETE is supported only for messages to a single peer
+/// (Endpoint::learns_of_matches).
 inline constexpr std::uint64_t kMessageFlagsUnsupported = FI_COMMIT_COMPLETE | FI_TRIGGER;
 inline constexpr std::uint64_t kTxFlagsUnsupported = kMessageFlagsUnsupported | FI_MATCH_COMPLETE;
 inline constexpr std::uint64_t kRxFlagsUnsupported = FI_TRIGGER;
@@ -64,7 +65,7 @@ inline TxFlags tx_flags(std::uint64_t flags, bool selective) {
   return result;
 }
 
-/// How the queues and counters were bound to the endpoint, as far as it affects the endpoint's operations.
+/// The properties of the bound queues and counters that affect the endpoint's operations.
 struct CompletionMode {
   /// True if only operations with FI_COMPLETION report their success to the transmit queue.
   bool tx_selective = false;
@@ -102,8 +103,8 @@ class EpOptions {
   /// Implements fi_setopt. Limits and sizes can only be reduced. FI_OPT_MIN_MULTI_RECV can have any value.
   int set_option(int name, const void* value, std::size_t size);
   /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG. They read or replace the operation flags of one direction.
-  /// FI_TRANSMIT or FI_RECV in `flags` selects it. FI_TRIGGER is accepted among the new flags only if the
-  /// endpoint has the capability FI_TRIGGER.
+  /// FI_TRANSMIT or FI_RECV in `flags` selects the direction. FI_TRIGGER is accepted among the new flags only
+  /// if the endpoint has the capability FI_TRIGGER.
   int get_op_flags(std::uint64_t* flags) const;
   int set_op_flags(const std::uint64_t* flags);
   void set_completion_mode(const CompletionMode& mode);
@@ -113,7 +114,8 @@ class EpOptions {
   TxFlags tx_flags(std::uint64_t flags) const { return api::tx_flags(flags, mode_.tx_selective); }
   const TxFlags& inject_flags() const { return inject_flags_; }
   /// Returns a length in bytes. A shorter message that is sent without flags may take the fast lane
-  /// (shm/fast_lane.h). Returns 0 if the endpoint's flags ask for something that the lane does not support.
+  /// (shm/fast_lane.h) or the frame lane (reliability/frame_lane.h). Returns 0 if the endpoint's flags ask
+  /// for something that these lanes do not support.
   std::size_t fast_send_end() const { return fast_send_end_; }
   std::size_t fast_inject_end() const { return fast_inject_end_; }
   /// Return the length of the longest write or read without flags that may take the access lane
@@ -140,7 +142,7 @@ class EpOptions {
   bool wants_exact_source(bool tagged) const;
   /// Returns true if receives of this kind may have FI_MULTI_RECV.
   bool takes_multi_recv(bool tagged) const;
-  /// Returns true if the endpoint needs the receives of special_ops.h for this kind of receives.
+  /// Returns true if receives of this kind need the functions of special_ops.h.
   bool receives_need_checks(bool tagged) const;
   const Limits& limits(Operation operation) const { return limits_[static_cast<std::size_t>(operation)]; }
 

@@ -57,7 +57,7 @@ class Eq : public fid_eq, public RefCounted {
     std::uint32_t kind = 0;
     std::vector<std::byte> bytes = {};  ///< an error event has an fi_eq_err_entry here
     bool error = false;
-    const struct fid* object = nullptr;      ///< of an event of a connection, or of an error
+    const struct fid* object = nullptr;      ///< set for events of connections and for errors
     fi_info* info = nullptr;                 ///< the bytes refer to it; freed here if nobody reads the event
     std::vector<std::byte> error_data = {};  ///< err_data of an error event
   };

@@ -1,5 +1,5 @@
-// A fabric: the root of an application's objects. provider/ opens it and passes a Platform to it. From that
-// Platform all objects of the fabric get their engines, clock and log.
+// A fabric: the root of an application's objects. provider/ opens it and passes a Platform to it. All objects
+// of the fabric get their engines, clock and log from this Platform.
 //
 // The component api/ checks the arguments of calls and translates them to operations of the protocol, for
 // example to a protocol::SendOp or a protocol::RecvOp. Completions come from protocol::CompletionQueue and

@@ -93,8 +93,8 @@ Object& object_of(fid* plain) {
 }
 
 /// Method<&Object::method>::entry is a function for an ops table. It calls the method with the same
-/// arguments. For methods that sleep there is sleeping_entry, which catches no exceptions: a thread may be
-/// cancelled in its sleep, and the entry must not stop the unwinding. Such methods catch exceptions
+/// arguments. For methods that sleep there is sleeping_entry, which catches no exceptions. A thread may be
+/// cancelled while it sleeps, and the entry must not stop the unwinding. Such methods catch exceptions
 /// themselves (api/wait.h).
 template <auto method>
 struct Method;

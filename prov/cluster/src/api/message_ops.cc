@@ -57,7 +57,7 @@ template <typename... Tag>
 static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length of an inject is not capped");
 
 /// Builds the message for the fast lane. A `size` above kBytesMax is replaced by kBytesMax + 1, which fits
-/// into 32 bits. The lane refuses a message of that length.
+/// into 32 bits. No lane accepts a message of that length.
 [[gnu::always_inline]] inline engine::ShortSend short_send(const void* buffer, std::size_t size,
                                                            const SendOp& op, bool report) {
   return {.header = {.length = static_cast<std::uint32_t>(std::min(size, engine::ShortSend::kBytesMax + 1)),
@@ -176,8 +176,8 @@ template <typename... Tag>
 
 // --- Receiving. ---
 
-/// Builds a receive with the endpoint's operation flags and without buffers. If FI_MULTI_RECV is a flag of
-/// tagged receives, too, the endpoint has special_ops.h.
+/// Builds a receive with the endpoint's operation flags and without buffers. A tagged receive ignores
+/// FI_MULTI_RECV here: an endpoint that supports it for tagged receives uses special_ops.h.
 template <typename... Tag>
 [[gnu::always_inline]] inline RecvOp recv_op(const EpOptions& options, fi_addr_t from, void* context,
                                              Tag... tag) {

@@ -67,8 +67,8 @@ std::uint64_t draw_key(Domain& domain) {
 }
 
 /// Returns true if the application has passed either no authorization key or the domain's key. Any other key
-/// is refused, because a region has no key of its own: the keys of the domain's endpoints decide which peers
-/// can access it.
+/// is refused, because a region has no key of its own. The keys of the domain's endpoints decide which peers
+/// can access the region.
 bool allows(Domain& domain, const GivenAuthKey& given) {
   return given.size == 0 || (given.refusal() == nullptr &&
                              std::ranges::equal(AuthKey(given).bytes(), domain.auth_key().bytes()));
@@ -157,9 +157,9 @@ void Mr::bind_counter(Ref<Cntr>& slot, Cntr& cntr) {
   slot.set(cntr);
 }
 
-/// A bound counter counts accesses by peers. Binding an endpoint has no effect. A region that is not in the
-/// table gets no counter there. Peers cannot access it, and another region in the table may have the same
-/// key.
+/// A bound counter counts accesses by peers. Binding an endpoint has no effect. If this region is not in the
+/// table, the table does not get the counter. Peers cannot access this region, and another region in the
+/// table may have the same key.
 int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
   if (object->fclass == FI_CLASS_EP) return 0;

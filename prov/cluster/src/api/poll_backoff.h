@@ -5,11 +5,10 @@
 // slice. So a reader that spins without a break yields from time to time.
 //
 // Invariant: no read sleeps. A program that computes for some microseconds between its reads, or finds
-// something from time to time, never yields. A reader counts as spinning without a break if kReadsPerCheck
-// idle reads take at most kTicksUnbroken longer than the turns of progress in these reads. With many peers
-// these turns are long, so an extra turn is timed from time to time. After a longer gap, and after an event,
-// the count of reads before the next yield starts again. The first kReadsBeforeCheck idle reads do not read
-// the clock.
+// something from time to time, never yields. A reader spins without a break if kReadsPerCheck idle reads take
+// at most kTicksUnbroken more than their turns of progress. With many peers these turns are long, so an extra
+// turn is timed from time to time. After a longer gap, and after an event, the count of reads before the next
+// yield starts again. Idle reads before the kReadsBeforeCheck-th do not read the clock.
 //
 // The number of reads between two yields (the yield interval) depends on how long other threads kept the
 // processor after the last yield:

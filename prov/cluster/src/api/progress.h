@@ -1,6 +1,6 @@
 // The engines that write to one queue or counter. A read of the queue or counter makes progress on all these
 // engines. libfabric demands that a read of any bound object makes progress on the whole endpoint. A waiting
-// thread sleeps on all these engines.
+// thread sleeps until one of these engines has work.
 //
 // The lock makes sure that an engine is not destroyed while a reader polls it. If a reader finds the lock
 // taken, it does not wait, because usually another reader holds the lock and does the same work. Only calls
@@ -30,7 +30,8 @@ class Progress {
   void add(engine::Engine& engine);
   void remove(engine::Engine& engine);
 
-  /// Polls all engines. Messages that arrive by the fast lane are written to `read` if `read` accepts them.
+  /// Polls all engines. The completions of messages that arrive by the fast lane or the frame lane are
+  /// written to `read` if `read` accepts them.
   template <typename Read = protocol::NoDirectRead>
   void poll(Read&& read = Read()) {
     if (!lock_.try_lock()) [[unlikely]]
@@ -71,15 +72,14 @@ class Progress {
 /// Connects the engines of a domain with the counters that are bound to memory regions. A region belongs to
 /// no single endpoint. Peers access it through every endpoint of the domain that has remote access. So a read
 /// of such a counter must make progress on the engines of all these endpoints, including endpoints that are
-/// enabled later.
+/// enabled later. A second object does the same for counters of deferred work (Domain::work_progress()).
 class MrProgress {
  public:
-  /// Adds the engine of an endpoint through which peers access the domain's regions.
+  /// Adds an engine. From now on each read of an added counter makes progress on this engine.
   void add_engine(engine::Engine& engine);
   void remove_engine(engine::Engine& engine);
 
-  /// Adds a counter that is bound to a region. If a counter is added several times, it must be removed as
-  /// often.
+  /// Adds a counter. If a counter is added several times, it must be removed as often.
   void add_counter(Progress& counter_progress);
   void remove_counter(Progress& counter_progress);
 

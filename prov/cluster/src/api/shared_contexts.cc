@@ -142,8 +142,8 @@ void SharedRx::remove_engine(engine::Engine& engine) {
   std::erase_if(takers_, [&](const Taker& taker) { return taker.engine == &engine; });
 }
 
-/// If an engine has no memory for a stored message, the receive is taken back, so that the call changes
-/// nothing.
+/// If an engine lacks the memory to deliver a stored message, this function removes the receive again, and
+/// fails.
 ssize_t SharedRx::receive(RecvOp op) {
   if (demands_source(caps_, op.tagged) && op.from == protocol::kAddrUnspec) return -FI_EINVAL;
   if (!directs(caps_, op.tagged)) op.from = protocol::kAddrUnspec;

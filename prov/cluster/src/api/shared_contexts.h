@@ -1,5 +1,5 @@
-// Shared contexts (fi_endpoint(3)): objects that several endpoints of a domain bind instead of having their
-// own transmit or receive context.
+// Shared contexts (fi_endpoint(3)). An application binds one to several endpoints of a domain, which then
+// share it instead of having a transmit or receive context of their own.
 //
 // A SharedTx is only a name, because each endpoint has its own queues for sends anyway. So it can be bound to
 // an enabled endpoint, and closed before the endpoints to which it is bound: Sandia OpenSHMEM does both. A
@@ -45,12 +45,14 @@ class SharedRx : public fid_ep, public RefCounted {
   void add_engine(engine::Engine& engine, protocol::CompletionQueue* queue, protocol::Counter* counter);
   void remove_engine(engine::Engine& engine);
 
-  /// Posts a receive. `op.from` counts only if the context directs receives of this kind (FI_DIRECTED_RECV).
+  /// Posts a receive. `op.from` is ignored unless the context directs receives of this kind
+  /// (FI_DIRECTED_RECV).
   ssize_t receive(protocol::RecvOp op);
-  /// Cancels one receive that has this context. Any endpoint of the context reports it.
+  /// Cancels one receive that has this `context`. One of the endpoints that share the receives reports it.
   ssize_t cancel(void* context);
   int control(int command, void* argument);
-  /// True if a receive without flags reports its success to a queue that selects receives.
+  /// Returns true if receives without flags report their success even to a queue bound with
+  /// FI_SELECTIVE_COMPLETION.
   bool reports_receives() const { return reports_; }
 
  private:

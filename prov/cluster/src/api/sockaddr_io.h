@@ -10,8 +10,9 @@
 
 namespace cluster::api {
 
-/// The result of parse_sockaddr(). `address` is empty if the family of the bytes is neither IPv4 nor IPv6, or
-/// does not fit the address format. `stride` is the distance to the next address in an array.
+/// The result of parse_sockaddr(). `address` is empty if the family of the bytes is neither IPv4 nor IPv6. It
+/// is also empty for an IPv6 address if the format is FI_SOCKADDR_IN. `stride` is the distance to the next
+/// address in an array.
 struct ParsedSockaddr {
   SocketAddress address;
   std::size_t stride = 0;

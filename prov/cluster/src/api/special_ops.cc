@@ -8,8 +8,8 @@ namespace cluster::api {
 namespace by_message {
 namespace {
 
-// Calls without flags become calls of the same operation with a message structure and with the endpoint's
-// operation flags. `Tag...`: as in message_ops.cc.
+// A call without flags is passed on as the call with a message structure, with the endpoint's operation
+// flags. `Tag...`: as in message_ops.cc.
 
 fi_msg message_of(const iovec* vector, void** descriptors, std::size_t count, fi_addr_t peer, void* context,
                   std::uint64_t data = 0) {
@@ -83,7 +83,8 @@ ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void* descriptor, f
   return recvv<Tag...>(handle, &vector, &descriptor, 1, from, tag..., context);
 }
 
-// An injected message has no context, and so no condition. Tables of triggered operations do not contain it.
+// An injected message has no context, and a context would contain its trigger condition. So the tables of
+// triggered operations refuse it.
 
 template <typename... Tag, typename Table>
 void put_sends(Table& ops) {

@@ -1,6 +1,6 @@
 // The ops tables of an endpoint whose capabilities or operation flags ask for more than a plain call does.
-// The endpoint owns its tables, which are built when it is opened and whenever its flags change. So the
-// ordinary tables need no check for them.
+// The endpoint owns these tables. It builds them when it is opened and enabled, and whenever its flags
+// change. So the functions of the ordinary tables need not check these capabilities and flags.
 #pragma once
 
 #include <memory>

@@ -6,7 +6,7 @@
 // (os/cancellation.h). At that moment the thread has removed no completion and holds no resource. The
 // functions from the ops table down to the sleep hold no lock, have no object to destroy, and contain no try
 // and no noexcept. So the C library may unwind the thread or just end it, and the unwinder need not
-// understand the plugin's code.
+// understand the provider's code.
 //
 // fi_control(FI_GETWAIT) returns the descriptor on which waiting threads sleep. An application may sleep on
 // it only after fi_trywait. That call polls the engines, and arms them if nothing has arrived.
@@ -65,9 +65,9 @@ inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 /// Repeats `attempt` until it returns a value other than -FI_EAGAIN, or until `timeout` milliseconds have
 /// passed. A negative timeout means no limit, and 0 means one attempt. `arm(sleeper)` returns how long the
 /// thread may safely sleep. It returns kForever if the sleeper will wake as soon as another attempt may
-/// succeed. If one of the two functions throws, returns a negative libfabric error. A signal does not end the
-/// wait, because debuggers and job control send signals, and applications would mistake an early return for a
-/// failure.
+/// succeed. If one of the two functions throws, wait_until() returns a negative libfabric error. A signal
+/// does not end the wait, because debuggers and job control send signals, and applications would mistake an
+/// early return for a failure.
 template <typename Attempt, typename Arm>
 ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm) {
   ssize_t result = guarded(attempt);

@@ -66,7 +66,7 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
     case MessageKind::claim:
       if (state_ == State::over) courier_.send(from, {MessageKind::reject, id_});
       return;
-    case MessageKind::request: return;  // only a listener is asked
+    case MessageKind::request: return;  // only passive endpoints get requests
   }
 }
 

@@ -6,35 +6,36 @@
 //   connected ---- shutdown arrives --> ending -- what the peer has sent is here --> over
 //   connecting --- shut_down(), reject arrives, the peer is lost ----> over
 //
-// The side that hears of a shutdown first lets long messages arrive for which it has receives. Then it
-// answers with a shutdown. The side that has shut down keeps the session until this answer. Then it leaves, and
-// all operations that are still under way end on both sides.
+// A side that receives a shutdown waits for the long messages that are still arriving in its receives. Then
+// it answers with a shutdown. The side that has shut down keeps the session until this answer arrives. Then
+// it ends the session. All operations that are still under way end on both sides.
 //
 // The active side sends a request to the address of a passive endpoint. The accept comes from another
 // endpoint, which the accepting application has opened for this connection. That endpoint is the peer from
-// then on. The passive side counts as connected as soon as it has accepted, because what it sends follows its
-// accept. So its application has the event before the active side can ask for a further connection, as with
-// TCP. If the active side has given up, it answers the accept with a shutdown.
+// then on. The passive side counts as connected as soon as it has accepted, because everything that it sends
+// follows the accept. So its application gets FI_CONNECTED before the active side can ask for another
+// connection, as with TCP. If the active side has given up, it answers the accept with a shutdown.
 //
 // While the active side waits, it always watches the endpoint that owes it an answer. At first this is the
-// passive endpoint. When the passive endpoint says that another endpoint has taken the request, the active
-// side watches that one, and sends it a claim. The passive endpoint says so before it closes. So if it closes
-// without a word, nobody will answer. An answer may take as long as the application likes, and if its
-// endpoint ends, the attempt fails. This object needs no timers: the endpoint repeats lost frames, and
-// reports a peer that does not answer.
+// passive endpoint. The message `taken` says that another endpoint has taken the request. From then on the
+// active side watches that endpoint, and sends it a claim. The passive endpoint sends `taken` before it
+// closes. So if it closes without having sent `taken`, no endpoint will answer. The application may take any
+// time to answer. If the watched endpoint ends, the attempt fails. This object needs no timers: the engine
+// retransmits lost frames, and reports a peer that does not answer.
 #pragma once
 
 #include "connection/courier.h"
 
 namespace cluster::connection {
 
-/// Learns what becomes of a connection. Called under the engine's lock.
+/// Learns whether an attempt succeeds, and when the connection ends. Called under the engine's lock.
 class ConnectionListener {
  public:
   virtual ~ConnectionListener() = default;
-  /// `data`: what the accepting application has sent along; empty on the passive side.
+  /// `data`: the private data of the accepting application; empty on the passive side.
   virtual void connected(ConstBytes data) = 0;
-  /// The attempt has failed. `data`: what the rejecting application has sent along.
+  /// The attempt has failed. `data`: the private data of the rejecting application, if it has rejected the
+  /// request.
   virtual void refused(Status cause, ConstBytes data) = 0;
   /// The connection has ended. `cause`: Status::ok if one side has shut it down, else why the peer was lost.
   virtual void ended(const SocketAddress& peer, Status cause) = 0;

@@ -59,7 +59,7 @@ bool decode(ConstBytes in, Message& out);
 using AddressBytes = std::array<std::byte, 20>;
 AddressBytes encode_address(const SocketAddress& address);
 /// Returns an empty address if the bytes are no address that an endpoint can have. `sender`: the endpoint
-/// that has sent the message; a link-local address is on the same link.
+/// that has sent the message. A link-local address gets its scope from the sender's address.
 SocketAddress decode_address(ConstBytes in, const SocketAddress& sender);
 
 }  // namespace cluster::connection

@@ -1,5 +1,5 @@
-// What a connection and a listener need from their endpoint. The engine implements it
-// (engine/connection_endpoint.h), and calls them under its lock.
+// What a connection and a passive endpoint need from the engine. The engine implements this interface
+// (engine/connection_endpoint.h). It calls the connection and the passive endpoint under its lock.
 #pragma once
 
 #include "base/address.h"
@@ -24,10 +24,10 @@ class Courier {
   virtual void set_peer(const SocketAddress& peer) = 0;
   /// Ends the application's receives that no message has matched, with Status::canceled.
   virtual void cancel_receives() = 0;
-  /// Returns true while a long message from the peer, for which there is a receive, or another transfer from
-  /// the peer's memory is under way.
+  /// Returns true while a transfer from the peer is under way: a long message for which there is a receive,
+  /// or another pull from the peer's memory.
   virtual bool receiving(const SocketAddress& peer) = 0;
-  /// Called when nothing more is to be said to the peer. The endpoint ends its session with the peer. All
+  /// Called when there is nothing more to send to the peer. The endpoint ends its session with the peer. All
   /// operations with the peer that are under way end with Status::canceled.
   virtual void leave(const SocketAddress& peer) = 0;
 };

@@ -1,6 +1,5 @@
-// A passive endpoint (fi_listen): takes the requests of endpoints that want to connect to the application,
-// and can reject them or hand them over to another endpoint. An accept does not go through this object: the
-// accepting endpoint sends it.
+// A passive endpoint (fi_listen). It takes the requests of endpoints that want to connect to the application.
+// It rejects a request, or hands it over to another endpoint. That endpoint sends the accept itself.
 #pragma once
 
 #include "connection/courier.h"
@@ -28,7 +27,7 @@ class PassiveEnd {
 
   void arrived(const SocketAddress& from, const Message& message) {
     const ConnectRequest request{from, message.id};
-    if (message.kind == MessageKind::claim) return reject(request, {});  // this is no longer the taker
+    if (message.kind == MessageKind::claim) return reject(request, {});  // that taker has ended
     if (message.kind != MessageKind::request) return;
     if (!listener_.requested(request, message.data)) reject(request, {});
   }

@@ -26,7 +26,7 @@ class FloodWatch {
   /// `link` may be null if no frames ever arrive.
   FloodWatch(link::Link* link, std::uint8_t mark) : link_(link), thinning_{.mark = mark} {}
 
-  /// Counts a frame that belongs to no session, or that its session has refused.
+  /// Counts a frame that no flow has accepted. `session`: the session that the frame names, or 0.
   void note_session(Time now, std::uint32_t session) { note(now, 1, session == 0 ? 1 : kUselessWeight); }
   void note_nonsense(Time now) { note(now, 1, kUselessWeight); }
   /// Counts frames of which the caller knows only the number. `frames`: the total number so far.

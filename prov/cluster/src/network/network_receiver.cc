@@ -78,8 +78,8 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Processes an arrival that is one frame and may take the frame lane. Returns false if it may not; nothing
-/// is changed then.
+/// Processes an arrival if it is a single frame that may take the frame lane. Otherwise changes nothing and
+/// returns false.
 bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct) {
   const std::uint32_t session = wire::session_of_lone(frame.bytes);
   RemotePeer* const peer = session != 0 && frame.segment == 0 ? sessions_.find(session) : nullptr;

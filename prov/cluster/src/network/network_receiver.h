@@ -3,8 +3,8 @@
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
 // new, they are delivered together, otherwise one by one.
 //
-// A frame that its flow expects, with one short message for a posted receive, takes the frame lane: a few
-// checks replace all of the above (reliability/frame_lane.h).
+// A frame takes the frame lane if its flow expects it, and if it contains one short message for a posted
+// receive. Then a few checks replace all of the above (reliability/frame_lane.h).
 //
 // If the store of unexpected messages has no space for a message, the flow holds the segment that begins the
 // message. The flow acknowledges neither the frame of that segment nor the frames behind it, so the sender
@@ -43,8 +43,8 @@ class NetworkReceiver {
   std::optional<DatagramEndpoint>& datagrams() { return datagrams_; }
   UnknownBudget& budget() { return budget_; }
 
-  /// Processes the frames that the link has, and returns their number. Sets `now` to a time after the arrival
-  /// of all of them.
+  /// Processes at most a few bursts of received frames, and returns the number of frames. Sets `now` to a
+  /// time after the arrival of all of them.
   std::size_t receive(Time& now);
   enum class Look : std::uint8_t {
     nothing,  ///< there was no frame

@@ -24,7 +24,7 @@ constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is 
 constexpr std::size_t kArrivalsFew = 4;
 
 /// After a full turn, short turns that find nothing may follow for this number of ticks. Timers may be late
-/// by this time, 1 to 2 us.
+/// by this time, 1 to 4 us.
 constexpr std::uint64_t kTicksPerShortLook = 1 << 12;
 
 bool is_loopback(const SocketAddress& address) {
@@ -81,8 +81,8 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   parts_.link->on_move([this](std::uint8_t link, const SocketAddress&) { on_move(link); });
 }
 
-/// Called in a turn, after the link has got another address. Announces it to all peers, idle ones too.
-/// Otherwise the next message of an idle peer would go to the former address.
+/// Called in a turn, after the link has got another address. Announces the new address to all peers, even to
+/// idle ones. Otherwise the next message of an idle peer would go to the former address.
 void NetworkTransport::on_move(std::uint8_t link) {
   for (const int descriptor : parts_.link->descriptors()) {
     waiter_.unwatch(descriptor);

@@ -27,7 +27,7 @@ namespace cluster::network {
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
 
 /// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe reserves
-/// capacity for the questions of these hosts. Other hosts cannot use up this capacity.
+/// capacity to answer these hosts. Other hosts cannot use up this capacity.
 class MemberHosts {
  public:
   /// `probe` may be null.
@@ -70,8 +70,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
     return parts_.settings.frame_lane && !tx_.flows().empty() && !receiver_.holding() &&
            parts_.link->integrity() == wire::Integrity::checksum;
   }
-  /// Takes frames that may take the frame lane. Returns true if nothing else needs a turn now. Otherwise the
-  /// caller takes a full turn, in which receive() goes on.
+  /// Receives frames and processes those that may take the frame lane. Returns true if nothing else needs a
+  /// turn now. Otherwise the caller takes a full turn, in which receive() goes on.
   bool receive_short(protocol::DirectSuccesses& direct);
 
   const char* name() const override { return parts_.link->name(); }
@@ -128,7 +128,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   const ReachMemory reach_memory_;
   std::uint64_t looked_at_ = 0;   ///< when the network was last polled, in ticks
   std::size_t arrivals_ = 0;      ///< frames of the current turn
-  std::uint64_t turned_at_ = 0;   ///< when the last full turn looked at timers, in ticks
+  std::uint64_t turned_at_ = 0;   ///< when a full turn last checked the timers, in ticks
   bool logged_loopback_ = false;  ///< the log already names a peer with a loopback address
 };
 

@@ -1,5 +1,6 @@
 // Decides whether this node or the network is cut off (docs/protocol.md 2.5). A switch that reboots silences
-// all peers at once. This is no reason to end a session, so the clocks of the sessions stand still (Outage).
+// all peers at once. This is no reason to end a session, so the clocks of the sessions stand still during an
+// outage (Outage).
 //
 // While a member owes an answer and is silent, the caller reviews all members at short intervals. In each
 // review it tells the watch which peers are silent and which were heard. Peers of one node count once. Only
@@ -65,8 +66,8 @@ class OutageWatch {
   /// By this time, the kernel of a stopped process has answered (reliability/liveness.h).
   static constexpr Duration kSilentAfter = 2s;
   static constexpr Duration kReviewInterval = 100ms;
-  /// In an outage, at least this many nodes are silent for each node that is heard. Such a node may be a
-  /// virtual machine on this host.
+  /// In an outage, at least this many nodes are silent for each node that is heard. A node that is heard
+  /// during an outage may be a virtual machine on this host.
   static constexpr std::size_t kSilentPerHeard = 8;
 
   Outage& outage_;

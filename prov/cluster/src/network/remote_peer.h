@@ -47,8 +47,8 @@ struct RemotePeer final : transport::TransportPeer {
   /// Sessions up to this epoch are over. A late copy of a first frame must not reopen such a session, because
   /// the frame may have been delivered already.
   std::uint64_t closed_epoch = 0;
-  /// The last session of which something was delivered before it was over. The peer may still have it, and
-  /// may name it in its next answer. (An answer with another session is new, whatever its epoch.)
+  /// The last closed session in which something had arrived. The peer may still have this session, and may
+  /// name it in its next answer. (An answer with another session is new, whatever its epoch.)
   reliability::PeerSession closed_session;
   bool tx_pending = false;  ///< listed in TxScheduler, because the flow has work to do in this turn
   /// Says whether this side is asking the peer's kernel about the peer's process. Each such question takes a
@@ -57,7 +57,7 @@ struct RemotePeer final : transport::TransportPeer {
 
   bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }
   void close_until(std::uint64_t epoch) { closed_epoch = std::max(closed_epoch, epoch); }
-  /// Earlier sessions than the one with this epoch are over.
+  /// Records that the sessions before the one with this epoch are over.
   void close_before(std::uint64_t epoch) {
     if (epoch != 0) close_until(epoch - 1);
   }

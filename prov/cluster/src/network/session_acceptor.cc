@@ -119,10 +119,10 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
 }
 
 /// Tells the sender that its session is not known here, and where the sessions of this incarnation begin. If
-/// the frame echoes another token than ours, an earlier incarnation has named the session. Then the reset
-/// names no epoch. This incarnation may begin at an older epoch than that session, because its clock may have
-/// been set back. With an epoch, the sender might conclude that nobody has used the session, and retransmit
-/// its frames.
+/// the frame echoes another token than ours, an earlier incarnation of this side has named the session. In
+/// this case the reset names no epoch. This incarnation may begin at an older epoch than that session,
+/// because its clock may have been set back. With an epoch, the sender might conclude that nobody has used
+/// the session, and retransmit its frames.
 void SessionAcceptor::refuse_unknown_session(Time now, const wire::FrameView& view, const link::Path& from) {
   const bool named_here =
       !view.has_opening || view.opening.echo == sessions_.secrets().token_of(view.session, name_of(view));

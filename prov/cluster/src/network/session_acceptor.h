@@ -4,9 +4,10 @@
 // Any process can send a frame under any name. So a frame that names no session only gets an answer, and its
 // data is dropped. The answer goes to the address of the claimed name, where only the peer of that name
 // receives it. The answer carries a session number and a token. A sender that names the session and repeats
-// this token has proved its name. Its opening also names its incarnation. No one else can take over the
-// session, because all callers under one name get the same number. A reset counts only if it quotes a frame
-// in flight.
+// this token has proved its name. Its opening also names its incarnation. A forged call creates no further
+// session, because all callers under one name get the number of the peer's session or of its pending session.
+// (While the table is crowded, an unknown caller gets a number that is bound to its own opening:
+// SessionSecrets::cookie_for.) A reset counts only if it quotes a frame in flight.
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ class SessionAcceptor {
   /// with a reset.
   void refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                 const link::Path& from);
-  /// Answers a challenge: by a response if it comes from the peer of the session that it names, by a reset if
-  /// there is no such session.
+  /// Answers a challenge. If it comes from the peer of the session that it names, the answer is a response.
+  /// If there is no such session, the answer is a reset.
   void on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from);
   void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
   /// Logs once if the MTU in the peer's opening differs from this node's.

@@ -18,9 +18,8 @@ namespace cluster::network {
 class SessionSecrets {
  public:
   explicit SessionSecrets(const SipHash& hash) : hash_(hash) {
-    const std::array<std::uint64_t, 1> words{
-        std::uint64_t{1}  // no token has this input, because session numbers have 32 bits
-        << 32};
+    // No token has this input, because session numbers have 32 bits.
+    const std::array<std::uint64_t, 1> words{std::uint64_t{1} << 32};
     const std::uint64_t bits = hash(words);
     member_mark_ = static_cast<std::uint8_t>(1 + (bits & 0xFFFFFFFF) % 255);
     const auto other = static_cast<std::uint8_t>(1 + (bits >> 32) % 254);

@@ -2,8 +2,8 @@
 // (docs/protocol.md 2.7). Such a caller counts as a member, so its remote accesses are served. But any
 // process can name a sibling in its opening. Therefore this endpoint asks the sibling whether the caller is
 // an endpoint of the sibling's process. The sibling either confirms this or does not answer (EndpointRoster).
-// Until the answer arrives, this endpoint drops the caller's frames. Otherwise the caller's first access
-// might be refused just because the answer arrives later.
+// Until the answer arrives, but at most for kLongestWait, this endpoint drops the caller's frames. Otherwise
+// the caller's first access might be refused just because the answer arrives later.
 //
 // This endpoint asks only about a caller that has used the session whose number was sent to its address
 // (session_acceptor.h). Therefore no other process can profit from the answer, and an opening with a forged

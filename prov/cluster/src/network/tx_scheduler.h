@@ -43,7 +43,8 @@ class TxScheduler {
   void remove(RemotePeer& peer);
   const std::vector<RemotePeer*>& flows() const { return flows_; }
 
-  /// Records that the peer's flow has work to do in this turn. Closes its frame lane until then.
+  /// Records that the peer's flow has work to do in this turn. Closes the frame lane of the flow until the
+  /// flow has transmitted.
   void mark(RemotePeer& peer) {
     if (peer.flow != nullptr) peer.flow->lane().close();
     urgent_ = true;

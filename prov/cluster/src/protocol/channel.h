@@ -14,6 +14,7 @@
 #include "base/address.h"
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
+#include "carrier/device_reads.h"
 #include "carrier/memory_access.h"
 #include "protocol/incoming_request.h"
 #include "protocol/outgoing_request.h"
@@ -40,8 +41,9 @@ inline constexpr std::uint64_t kMessageCharge = 64;
 inline constexpr std::size_t kAlwaysEager = 16 * 1024;
 
 /// The largest number of responses to one peer's reads and atomics that wait for space in the carrier. A
-/// correct peer stays below this limit. Its pull budget allows far fewer parts of reads in flight, and it has
-/// at most kResponsesMax / 2 parts of atomics in flight.
+/// correct peer stays below this limit. It has at most kReadsMax reads in progress, and its pull budget lets
+/// only few of these have several parts in flight. It has at most kResponsesMax / 2 parts of atomics in
+/// flight.
 inline constexpr std::size_t kResponsesMax = 8192;
 /// The largest number of reads that this side has in flight with one peer. Reads and parts of atomics
 /// together stay below the number of responses that the peer keeps.
@@ -59,7 +61,7 @@ struct TxQueues {
   std::size_t bulk_bytes = 0;        ///< bytes posted from `bulk` so far
   bool bulk_next = false;            ///< bulk goes before the next long message
   bool busy = false;                 ///< listed among the channels with segments to post
-  bool control_pending = false;      ///< listed among the channels with a control segment to transmit
+  bool control_pending = false;      ///< listed among the pending channels (control_sender.h)
 
   bool empty() const { return ordered.empty() && bulk.empty() && control.empty(); }
 };
@@ -67,8 +69,8 @@ struct TxQueues {
 /// Eager credit. (ControlSender) For every eager message, a sender charges the message's length and a fixed
 /// overhead against a limit. The receiver raises the limit as messages leave its store of unexpected messages
 /// (ControlSender::release). If a message would exceed the limit, the sender announces it instead, and the
-/// message waits in the sender's memory. In this way a receiver limits its memory. The receiver never drops a
-/// message, and never blocks a message for which other messages wait.
+/// message waits in the sender's memory. In this way a receiver limits its memory without dropping messages.
+/// A message beyond the limit does not block the messages behind it.
 struct Credit {
   std::uint64_t charged = 0;  ///< what this side has charged since the session began
   std::uint64_t limit = kInitialCredit;
@@ -93,8 +95,8 @@ struct Credit {
   /// Charges a message of the peer. The caller has checked allows().
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
   /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
-  /// if the message is not allowed, or if this side has to advertise credit. It has to if `granted` would
-  /// then exceed `released` by `ahead` or less.
+  /// if the message is not allowed, or if this side has to advertise credit. This side has to advertise
+  /// credit if `granted` would then exceed `released` by `ahead` or less.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
@@ -186,11 +188,12 @@ struct PullShare {
 
 struct Channel {
   SocketAddress name;
-  Carrier* carrier = nullptr;     ///< null while the peer has none
-  std::size_t eager_max = 0;      ///< the longest eager message; an option of the current transport
-  CrossMemory* memory = nullptr;  ///< the peer's memory, if this process can access it
-  void* owner = nullptr;          ///< the transport::Peer that contains this channel
-  bool peer_closed = false;       ///< the peer has closed in an orderly way
+  Carrier* carrier = nullptr;             ///< null while the peer has none
+  std::size_t eager_max = 0;              ///< the longest eager message; an option of the current transport
+  CrossMemory* memory = nullptr;          ///< the peer's memory, if this process can access it
+  carrier::DeviceReads* reads = nullptr;  ///< set by a transport whose device can read the peer's messages
+  void* owner = nullptr;                  ///< the transport::Peer that contains this channel
+  bool peer_closed = false;               ///< the peer has closed in an orderly way
 
   TxQueues tx;
   Credit credit;

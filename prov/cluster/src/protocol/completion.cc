@@ -34,7 +34,7 @@ bool CompletionQueue::wake_at_next(Waker& waker) {
 }
 
 /// While `observed_` is false here, another thread may skip its call of this function. That thread has
-/// already changed the counter, so the calls below see its change.
+/// already changed the counter, so the waiter and the watch that are called below see the change.
 void Counter::notify() {
   observed_.store(false);
   Waker* const waker = waker_.exchange(nullptr);

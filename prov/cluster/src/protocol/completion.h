@@ -185,7 +185,7 @@ class DirectSuccesses {
   const CompletionQueue* queue_ = nullptr;
   std::size_t places_ = 0;
   std::size_t count_ = 0;
-  union {  // only those in use are written; the last one is for a success on its way to its queue
+  union {  // only elements in use are written; the extra one is for a success that goes into its queue
     std::array<Success, kMax + 1> successes_;
   };
 };
@@ -245,7 +245,7 @@ class Counter {
   }
   void notify();
 
-  /// Set after each change of the two pointers below, so that changed() need not look at both.
+  /// Set to true after each store to one of the two pointers below, so that changed() need not read both.
   std::atomic<bool> observed_{false};
   std::atomic<Waker*> waker_{nullptr};         ///< the next change wakes it
   std::atomic<CounterWatch*> watch_{nullptr};  ///< each change calls it
@@ -345,7 +345,7 @@ struct EndpointBindings {
   DeferredListener* deferred = nullptr;
   AfterTurn* after_turn = nullptr;
   SharedReceives* shared_receives = nullptr;  ///< receives that the endpoint shares with others
-  /// If set, only messages of the peer with this handle take shared receives (a connection).
+  /// If set, only messages of the peer with this handle take shared receives. Set for a connection.
   std::uint64_t shares_with = kAddrUnspec;
   EngineListeners engine{};
   bool joins_teams = false;            ///< the endpoint receives collective messages

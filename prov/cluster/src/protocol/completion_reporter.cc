@@ -51,7 +51,8 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
                                    ? context_.handles.source_of(*receive.channel)
                                    : kAddrNotAvail;
   if (receive.deferred || (bindings.rx_queue != nullptr && (receive.report || status != Status::ok))) {
-    // A source that is not available may also belong to a peer without a user identifier.
+    // `source` alone does not show that the sender is unknown: a peer in the address vector may lack a user
+    // identifier.
     const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail &&
                          context_.handles.handle_of(*receive.channel) == kAddrNotAvail;
     Completion completion{.context = receive.context,

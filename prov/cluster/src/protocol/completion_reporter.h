@@ -42,8 +42,8 @@ class CompletionReporter {
   void peeked(const RecvOp& op, const UnexpectedMessage* message);
 
   // --- RMA and atomics of this side ---
-  /// Returns a group for an operation with several remote ranges or of a deferred work queue, else null. The
-  /// group is released when its last range is complete.
+  /// Returns a group for an operation that has several remote ranges or belongs to a deferred work queue.
+  /// Returns null for any other operation. The group is released when its last range is complete.
   RmaGroup* group_for(const RmaOp& op);
   /// Counts one range of an operation as complete. After the operation's last range, reports the operation.
   void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
@@ -59,8 +59,8 @@ class CompletionReporter {
   }
 
   // --- RMA and atomics of peers ---
-  /// Reports that a range of a peer's write has arrived in `region`, which is null if the region has been
-  /// closed meanwhile.
+  /// Reports that a range of a peer's write has arrived in `region`. If the region was closed before the
+  /// report, `region` is null.
   void written_by_peer(const Channel& channel, const RemoteWrite& write, const MemoryRegion* region);
   /// Counts a peer's access in the counters of the endpoint and of the region.
   void accessed_by_peer(Access access, const MemoryRegion* region);

@@ -15,8 +15,9 @@ class AddressHandles {
   virtual ~AddressHandles() = default;
   /// Returns the fi_addr of the channel's peer, or kAddrNotAvail.
   virtual std::uint64_t handle_of(const Channel& channel) = 0;
-  /// Returns what completions report as the source of the peer's messages (FI_SOURCE): the user identifier of
-  /// the peer, if the address vector has one, else handle_of().
+  /// Returns what completions report as the source of the peer's messages (FI_SOURCE). This is the user
+  /// identifier of the peer, if the address vector has one. Otherwise it is handle_of(), or kAddrNotAvail if
+  /// the application requires user identifiers.
   virtual std::uint64_t source_of(const Channel& channel) { return handle_of(channel); }
   /// Returns true if the peer is in the address vector, or if a transport vouches for it. For example, the
   /// peer is a process of the same user on this node, or the confirmed sibling of a member. A process of the

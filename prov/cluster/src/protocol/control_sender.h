@@ -5,9 +5,9 @@
 // Messenger::pump() has to post. A pending channel is one to which a segment was posted outside pump() and
 // outside the application's operations. The engine must still transmit the segments of a pending channel.
 //
-// Callers send segments in the middle of other work, and often not to the peer that the work is for.
-// Therefore this class throws nothing, not even if the argument of pump_busy() runs out of memory. If there
-// is no memory for a segment, the peer that should get it is lost (base/end_of_memory.h).
+// Callers send segments in the middle of other work, and often to another peer than the one that this work
+// serves. Therefore this class throws nothing, not even if the argument of pump_busy() runs out of memory. If
+// there is no memory for a segment, the peer that should get it is lost (base/end_of_memory.h).
 #pragma once
 
 #include <vector>
@@ -26,7 +26,8 @@ class ControlSender {
   /// Tells the peer that its request `id` is finished: all wanted bytes have arrived, or the operation has
   /// been executed.
   void send_done(Channel& channel, std::uint32_t id);
-  /// Tells the peer that its request `id` has failed, because it accesses memory that it must not access.
+  /// Tells the peer that its request `id` has failed or is refused. Whatever the cause, the segment names
+  /// Status::access.
   void send_failed(Channel& channel, std::uint32_t id);
   /// Lets the peer use `charge` again. The message that caused the charge has left the store, or was never
   /// stored. Advertises credit in steps, so that one credit segment serves many messages.

@@ -6,8 +6,8 @@
 // belong in the receiver's memory. The sender writes the bytes to this address, and confirms the pull with
 // `placed`. The receiver pulls from the front of the message. Meanwhile it copies pieces from the back
 // itself, until front and back meet. So each process copies as much as it has time for. If the sender's
-// application is not in a library call, the message is delayed by at most one piece: the one that the
-// receiver has requested. (In KNEM and in MPI libraries the receiver alone makes the single copy.)
+// application is not in a library call, the message waits only for the pieces that the receiver has
+// requested, at most two. (In KNEM and in MPI libraries the receiver alone makes the single copy.)
 //
 // Neither side depends on access to the other's memory. A sender that cannot write to the receiver's memory
 // answers with bulk segments. A receiver that cannot read the sender's memory pulls everything.

@@ -63,8 +63,8 @@ class PostedIndex {
 };
 
 /// An index of many unexpected messages. A receive may look for a message under any mask, so the keys are not
-/// known until receives show which masks they use. The kind of a lookup is its mask, together with whether it
-/// asks for one sender or for any. A kind that causes two long walks in a row gets a view. There are two
+/// known until receives show which masks they use. A lookup has a mask, and asks for one sender or for any.
+/// These two properties are its kind. A kind that causes two long walks in a row gets a view. There are two
 /// views, and a new view replaces the older of them. Lookups of other kinds walk the list.
 class UnexpectedIndex {
  public:

@@ -15,7 +15,7 @@ auto* first_of(const List& list, Fits&& fits) {
 
 /// A walk of this many steps costs about as much as a lookup in an index.
 constexpr std::size_t kWalkMax = 32;
-constexpr std::size_t kFew = 16;  ///< the number of receives that match_among_few() looks at
+constexpr std::size_t kFew = 16;  ///< the number of receives that match_among_few() checks
 
 }  // namespace
 

@@ -4,11 +4,12 @@
 // messages that have arrived.
 //
 // The store of unexpected messages is bounded. While it is far from full, ready() is a single test. When the
-// store is fuller, each peer may hold an eighth of it, and all peers outside the address vector together may
-// hold half. If a segment would begin a message beyond these limits, the segment stays with its carrier, and
-// so do all ordered segments behind it. Two kinds of messages are accepted nevertheless. The first kind
-// matches a posted receive. The second kind comes from a peer for which this side waits: the segment that it
-// waits for may be behind the message. The second kind is accepted only up to a hard limit.
+// store is fuller, each peer may have at most an eighth of `unexpected_max` messages in it. A message from a
+// peer outside the address vector is accepted only while the store is less than half full. If a segment would
+// begin a message beyond these limits, the segment stays with its carrier, and so do all ordered segments
+// behind it. Two kinds of messages are accepted nevertheless. The first kind matches a posted receive. The
+// second kind comes from a peer for which this side waits, because the segment for which this side waits may
+// be behind the message. The second kind is accepted only up to a hard limit.
 #pragma once
 
 #include "base/pool.h"
@@ -27,10 +28,11 @@ class Matcher {
   /// Posts a receive, or completes it with a stored message. `from`: the sender, or null for any sender.
   Status receive(Channel* from, const RecvOp& op);
   bool cancel(const void* context);
-  /// Directs the application's receives from `from` to `to`, in their order. They take what `to` has sent.
+  /// Changes the application's receives that accept only `from`, so that they accept only `to`. Keeps their
+  /// order. Such a receive takes a message from `to` that is stored already.
   void redirect(const Channel& from, Channel& to);
-  /// Gives a stored message that matches to `wanted`, which was just added to the shared receives. Returns
-  /// true if `wanted` no longer waits. `from`: as for receive().
+  /// If a stored message matches `wanted`, gives this message to `wanted`, which was just added to the shared
+  /// receives. Returns true if `wanted` no longer waits. `from`: as for receive().
   bool take_shared(Channel* from, const SharedReceives::Receive& wanted);
   /// Gives the peer's stored messages to shared receives that wait. Called when messages of this peer may
   /// take shared receives from now on.
@@ -64,8 +66,8 @@ class Matcher {
   /// front of them. Returns null if the store is full.
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                            ConstBytes payload);
-  /// Returns true if no receive will ever be posted for this message, because it is an internal message, and
-  /// its collective operation has failed or is over.
+  /// Returns true if no receive will ever be posted for this message. This is so for an internal message that
+  /// its listener does not want, for example because its collective operation has failed or is over.
   bool unwanted(const Channel& channel, const wire::Segment& first) const {
     if (!first.internal()) [[likely]]
       return false;

@@ -25,8 +25,8 @@ struct Channel;
 struct ReadRequest;
 
 /// The slices of a buffer, with the application's handles of registered memory. The constructor leaves the
-/// elements uninitialized. Every message makes such an array, and to clear all eight elements would cost more
-/// than to fill the one or two that are used.
+/// elements uninitialized. Every message needs such an array. Clearing all eight elements would cost more
+/// than filling the one or two that are used.
 template <typename Slice>
 class IovArray {
  public:
@@ -135,8 +135,9 @@ struct PullRange {
   std::uint64_t address = 0;  ///< where the bytes belong in the receiver's memory; 0: not offered
 };
 
-/// The largest number of requested ranges of one message that are not adjacent. Pulls arrive in order, except
-/// after a loss. A peer that requests more ranges violates the protocol.
+/// The largest number of requested ranges of one message that wait for the carrier. Adjacent ranges count as
+/// one, unless they carry an address. Pulls arrive in order, except after a loss. A peer that requests more
+/// ranges violates the protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
 /// The ranges of one message that the peer has requested and the carrier has not taken yet, in the order of

@@ -18,8 +18,8 @@ bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
 }
 
 /// A fenced operation begins when all earlier operations are complete. The last range of a write waits until
-/// all its other ranges are complete. The reason is that the target reports and counts the write when the
-/// last range arrives, and it must not report a write that has failed.
+/// all its other ranges are complete. The target reports and counts the write when the last range arrives. It
+/// must not report a write that has failed.
 bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.kind == Kind::write) {
@@ -46,7 +46,7 @@ bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
   return true;
 }
 
-/// Returns true for the usual message: the carrier took all of it at once, nothing was awaited but its
+/// Returns true for the usual message: the carrier has taken all of it, the message waited only for
 /// acknowledgements, and the application learns of the outcome.
 bool OutgoingRequests::whole(const SendRequest& request) {
   return request.state == OutgoingRequest::State::posted && request.unanswered == 0 &&
@@ -89,6 +89,8 @@ void OutgoingRequests::finish(PulledRequest& request) {
 
 void OutgoingRequests::complete(OutgoingRequest& request, Status status) {
   Channel& channel = *request.channel;
+  if (request.state == OutgoingRequest::State::announced && channel.reads != nullptr)
+    channel.reads->conceal(request.id);
   if (request.queue_hook.linked) {
     const bool ordered = request.state == OutgoingRequest::State::queued && !request.response();
     (ordered ? channel.tx.ordered : channel.tx.bulk).remove(request);

@@ -111,8 +111,9 @@ class OutgoingRequests {
   }
 
   /// Returns true if an operation of this kind has to wait for an operation in progress that it must not
-  /// overtake. Only large writes and reads can block others, because the target pulls or answers them at any
-  /// later time. All other operations take effect in the order in which the carrier delivers them.
+  /// overtake. Only reads, and the writes that count in RmaState::writes_announced, can block others, because
+  /// they may take effect at any later time. All other operations take effect in the order in which the
+  /// carrier delivers them.
   bool blocked(const Channel& channel, Kind kind) const {
     if (channel.rma.writes_announced == 0 && channel.rma.reads == 0) [[likely]]
       return false;
@@ -128,7 +129,7 @@ class OutgoingRequests {
   }
 
   /// Takes the request out of the ordered queue. Either the carrier has taken the whole request or its
-  /// announcement, or a transport has begun to perform it.
+  /// announcement, or a transport has begun to perform it, or a part of it has failed.
   static void leave_queue(OutgoingRequest& request, OutgoingRequest::State state) {
     request.channel->tx.ordered.remove(request);
     request.state = state;

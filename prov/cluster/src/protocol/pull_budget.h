@@ -6,23 +6,24 @@
 // The budget of dated pulls adapts its size. It times one pull at a time, from the transmission of the pull
 // until its first bytes arrive, and subtracts the delay in both hosts. The smallest recent time is the base
 // delay. Any time beyond the base delay is queueing behind other pulled bytes. While queueing takes at most
-// kTarget, the budget grows. It doubles until a timed pull exceeds kTarget, and doubles again after a few
-// timed pulls with hardly any queueing. Otherwise it grows by an eighth. If queueing takes more than kTarget,
-// the budget shrinks in proportion, at most by half. For example, the budget is tens of kilobytes for a
-// gigabit port, and a megabyte for a link at memory speed. The budget never shrinks below kBudgetMin, which
-// fits into the smallest switch buffers (64 KB). Without this minimum, one slow sender could keep the budget
-// small forever.
+// kTarget, the budget grows. It doubles until the queueing of a timed pull exceeds kTarget. It doubles again
+// after a few timed pulls with hardly any queueing. Otherwise it grows by an eighth. If queueing takes more
+// than kTarget, the budget shrinks in proportion, at most by half. For example, the budget is tens of
+// kilobytes for a gigabit port, and a megabyte for a link at memory speed. The budget never shrinks below
+// kBudgetMin, which fits into the smallest switch buffers (64 KB). Without this minimum, one slow sender
+// could keep the budget small forever.
 //
-// A peer is stalled if less than an eighth of its requested bytes arrives within kStallTimeout while other
-// requests wait. If four times the time of the latest timed pull is longer than kStallTimeout, this longer
-// time counts instead. The share of a stalled peer is lent to others, and this side requests nothing more
-// from the peer. Once an eighth of the requested bytes has arrived, the share counts again.
+// A peer is stalled if less than an eighth of its requested bytes arrives within kStallTimeout. This holds
+// only if this side has requested nothing from the peer in that time, and requests wait. If four times the
+// time of the latest timed pull is longer than kStallTimeout, this longer time counts instead. The share of a
+// stalled peer is lent to others, and this side requests nothing more from the peer. Once the peer sends
+// enough bytes again, its share counts again.
 //
 // The queueing delay does not show every full queue. If hundreds of senders start at once, the first pulls
 // are timed while the queue is full, so the base delay is too long. Later the queue drops bytes, and senders
-// stall. So each new stall halves the budget. It does not if the hosts themselves answer slowly, as on
-// crowded nodes. Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target
-// delay.
+// stall. So each check that finds new stalls halves the budget, unless the hosts themselves answer slowly, as
+// on crowded nodes. Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the
+// target delay.
 #pragma once
 
 #include <algorithm>
@@ -38,9 +39,9 @@ namespace cluster::protocol {
 /// timed.
 struct ArrivalInfo {
   Time now{};
-  /// The delay in both hosts. At the peer's host, it is the time from the arrival of this side's newest frame
-  /// until the answer. At this host, it is the time from the arrival of the answer until it is read. Empty if
-  /// unknown.
+  /// The sum of the delays in both hosts. The delay in the peer's host lasts from the arrival of this side's
+  /// newest frame until the answer. The delay in this host lasts from the arrival of the answer until this
+  /// side reads it. Empty if unknown.
   std::optional<Duration> host_delay{};
 };
 
@@ -97,12 +98,12 @@ class PullBudget {
   /// A peer is stalled if less than 1/kStallDivisor of its bytes in flight arrives between two checks for
   /// stalls.
   static constexpr std::size_t kStallDivisor = 8;
-  /// If the hosts took longer than this for the latest timed pull, stalls are their own.
+  /// If the hosts took longer than this for the latest timed pull, the hosts themselves cause the stalls.
   static constexpr Duration kHostDelayMax = 250us;
   static constexpr Duration kBaseDelayWindow = 10s;
 
-  /// Returns true if the bytes that have arrived from the peer since the last check for stalls are at least
-  /// 1/kStallDivisor of its bytes in flight. Otherwise the peer's share is lent to others.
+  /// Returns true if at least 1/kStallDivisor of the peer's bytes in flight has arrived since the last check
+  /// for stalls. Otherwise the peer may be stalled.
   static bool sends_enough(const PullShare& share) {
     return share.arrived * kStallDivisor >= share.in_flight;
   }

@@ -3,7 +3,7 @@
 //
 // Segments access regions only through this table, under its lock. Therefore no segment accesses a region
 // after remove() has returned, and an atomic operation excludes all other accesses by segments. The lock is
-// held only while one segment is copied.
+// held only while one segment, or one run of segments, is copied.
 //
 // Peers on this node may also access regions without this process (RegionOffers). These accesses do not take
 // the lock, but remove() waits until they have ended. Accesses that this process has to count always go

@@ -2,7 +2,7 @@
 
 namespace cluster::protocol {
 
-/// Returns true if an access by the initiator must not take effect before the operation `before`. `is_read`:
+/// Returns true if an access by the initiator must not overtake the earlier operation `before`. `is_read`:
 /// true if the access is a read, false if it is a write.
 bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order) {
   if (before.fence && before.state == State::queued) return true;

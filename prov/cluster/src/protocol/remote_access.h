@@ -11,19 +11,20 @@
 // the transport cannot access the region. An operation with several ranges also goes the second way, with one
 // request for each range. Otherwise the first range might be written at once, and then again by a request
 // because the transport cannot access another range. The target might have seen and changed the bytes in
-// between. A request that had to wait tries the first way again when its turn comes.
+// between. When the turn of a write request comes, the request first tries the first way for its own range.
+// So does a read request that had to wait.
 //
 // Short accesses to a mapped region of a peer on this node do not come here if the access lane takes them
 // (shm/access_lane.h).
 //
 // This class alone decides whether an access may take effect now. An access must not overtake earlier
-// operations in progress if it is fenced or follows a fenced operation, or if the Ordering of the endpoint
-// forbids it. Some operations in progress are known only to the transport, for example messages in a ring and
-// pending puts. In this case AccessTerms say which operations the access must not overtake. A transport that
-// cannot guarantee this refuses the access. Pending accesses are counted, so that later operations can wait
-// for them: a pending get counts as a read. A pending put counts as an announced write, unless the transport
-// keeps puts in order (MemoryAccess::in_order). A message waits until all earlier announced writes are
-// complete. Therefore the target always sees a message after the writes before it.
+// operations in progress if it is fenced or follows a fenced operation, or if the Ordering forbids it. Some
+// operations in progress are known only to the transport, for example messages in a ring and pending puts. In
+// this case AccessTerms say which operations the access must not overtake. A transport that cannot guarantee
+// this refuses the access. Pending accesses are counted, so that later operations can wait for them: a
+// pending get counts as a read. A pending put counts as an announced write, unless the transport keeps puts
+// in order (MemoryAccess::in_order). A message waits until all earlier announced writes are complete.
+// Therefore the target always sees a message after the writes before it.
 #pragma once
 
 #include "protocol/messenger_parts.h"

@@ -1,14 +1,15 @@
 // Receives that several endpoints share (a shared receive context, fi_srx_context(3)). They wait here until a
 // message to one of the endpoints takes them, in the order of posting.
 //
-// Each endpoint has an engine with a lock of its own, so this class has a lock, too. It is the innermost: an
-// engine looks here while it holds its own lock, for an arrival that matches no receive of the endpoint alone
-// (Matcher::match). A thread that posts a receive first adds it here. A message for it may be stored already,
-// so the thread then shows the receive to one engine after the other (Matcher::take_shared).
+// Each endpoint has an engine with its own lock, so this class has a lock, too. A thread that holds this lock
+// takes no engine lock. If an arrival matches none of the endpoint's own receives, the engine searches here
+// while it holds its own lock (Matcher::match). A thread that posts a receive first adds it here. A message
+// for it may be stored already, so the thread then offers the receive to one engine after the other
+// (Matcher::take_shared).
 //
 // Invariant: once the call that has posted a receive returns, no endpoint stores a message that the receive
-// matches. An engine that stores a message has looked here under the same hold of its lock. So either it has
-// found the receive, or the thread that posts the receive comes to that engine later.
+// matches. An engine searches here before it stores a message, and holds its lock during both steps. So
+// either the engine has found the receive, or the thread that posts the receive comes to this engine later.
 #pragma once
 
 #include <array>

@@ -1,7 +1,7 @@
-// The protocol's part of the frame lane (reliability/frame_lane.h). It sends a short message that nothing has
-// to precede, and delivers a short message to a receive that waits for it. Each function first checks whether
-// the message is ordinary. If it is not, the function does nothing, and the message takes the general path
-// (EagerProtocol).
+// The protocol's part of the frame lane (reliability/frame_lane.h). It sends a short message for which
+// nothing has to be posted first, and delivers a short message to a receive that waits for it. Each function
+// first checks whether the message is ordinary. If it is not, the function does nothing, and the message
+// takes the general path (EagerProtocol).
 #pragma once
 
 #include "base/bytes.h"

@@ -9,14 +9,15 @@
 // no operation waits in the peer's queue, and that no read is in progress. Four conditions are left for each
 // access:
 //   - The window shows the range, and the region allows the access.
-//   - No operation with a request is in progress, so none comes first because of a fence or an order.
+//   - No operation with a request is in progress. So no fence and no ordering makes the access wait.
 //   - No posted write is pending.
 //   - If accesses must not overtake messages, the peer has taken all messages.
 // The code in api/ does not use the lane if the flags of an access request a fence. A write with remote
 // completion data needs the peer's library, so it does not take the lane either.
 //
-// An attempt that fails costs some 70 instructions. So after kRefusalsMax failures in a row nobody tries the
-// lane, until an access on the general path finds that the window shows its region (review()).
+// An attempt that fails costs some 70 instructions. So after kRefusalsMax failures in a row, callers stop
+// trying the lane (promising()). They try it again once an access on the general path finds that the window
+// shows its region (review()).
 //
 // access() and review() run under the engine lock, and leave no work for the engine.
 #pragma once
@@ -84,8 +85,8 @@ class AccessLane : protocol::MessengerParts {
     refusals_.store(refusals_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
     return false;
   }
-  /// The fast lane of the peer must be open. Only the transport of this folder can have given the access
-  /// then.
+  /// The fast lane of the peer must be open. In this case the shared-memory transport reaches the peer, so
+  /// `access` is null or a LocalMemory.
   static const LocalMemory* memory_of(const transport::Peer& peer) {
     return static_cast<const LocalMemory*>(peer.channel.rma.reached.access.get());
   }

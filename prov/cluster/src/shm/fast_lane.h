@@ -21,14 +21,15 @@
 // processor. To store the message, find it and copy it again would cost more than the message itself. After
 // this side has left messages there kPatience times since its last delivery from this ring, it stores the
 // message. It also stores the messages behind it, until a receive matches one of them. A message is stored at
-// once if a posted receive could take a later message of the same sender. (A general turn also stores
-// messages at once. General turns take place before a thread sleeps, for a peek, and at regular times.)
+// once if a posted receive could take a later message of the same sender. A full turn (EventLoop::run_once)
+// also stores messages at once. Full turns take place before a thread sleeps, for a peek, and at regular
+// times.
 //
 // The lane leaves all other segments to LocalPeers::deliver. Among them are messages that match a
 // multi-receive buffer, or a receive behind many others in the queue. Messages that might not fit into the
 // unexpected store, and messages after which this side must grant credit, are also among them. If a counter
 // for receives is bound, the lane leaves all messages to the general path. If the endpoint shares receives
-// with others, the lane leaves those that match no receive of the endpoint alone.
+// with others, the lane takes only messages that match the oldest receive of the endpoint itself.
 //
 // Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
 // peer knows the id of this request, so the lane need not return the request to the pool and take a new one.

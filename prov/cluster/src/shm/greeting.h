@@ -8,8 +8,8 @@
 // different nodes.
 //
 // Greeting. With a key, each side first proves that it has the key. The connector sends its hello only after
-// the listener's proof, and the listener accepts a hello only with a tag that proves that the connector has
-// the key. Neither side blocks. Callers call again until a message has arrived.
+// the listener's proof. The listener accepts a hello only with a tag, which proves that the connector has the
+// key. Neither side blocks. Callers call again until a message has arrived.
 #pragma once
 
 #include <cstdint>

@@ -18,17 +18,17 @@
 // same time. This alignment also avoids slow copies. On some processors (AMD Zen 4), a string copy is 15
 // times slower if source and target are 1 to 15 bytes apart modulo 4096. A block that would cross the end of
 // the arena begins at the start of the arena instead, and the skipped bytes belong to the block. Blocks are
-// freed in the order of their slots. Only the writer knows where blocks end, because the reader returns only
-// a number of slots.
+// freed in the order of their slots. The writer remembers where the block of each slot ends, because the
+// reader returns only a number of slots.
 //
 // Return of slots. `head` is the reader's count of the slots that it has taken. Each read of `head` costs the
 // writer a cache miss. So the writer reads `head` only if the last value that it has read says that the ring
 // is full. The reader publishes `head`
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
-//   (2) when it looks for a segment and finds none, or finds only the one that it has already seen.
-// (If a reader takes the last segment and never looks again, the ring seems to be in use. But progress loops
-// look until they find nothing.) So while the writer waits, the reader still has segments to take, or it
-// publishes everything when it looks again. Because of (2), the arena of a waiting writer is empty at some
+//   (2) when it polls and finds no segment, or only the one that it has already seen.
+// (If a reader takes the last segment and never polls again, the ring seems to be in use. But progress loops
+// poll until they find nothing.) So while the writer waits, the reader still has segments to take, or it
+// publishes everything when it polls again. Because of (2), the arena of a waiting writer is empty at some
 // time. In an empty arena, a block occupies at most twice the length of its payload, because fewer bytes are
 // skipped than the payload contains. So a payload of up to half the arena never waits forever.
 //
@@ -49,9 +49,10 @@
 //
 // Sleep. Before one side sleeps, it may ask the other to ring the sleeper's doorbell. Each side has a word
 // for that (doorbell_word.h). The reader waits for the next segment, the writer waits for space. The reader's
-// word has a cache line of its own. The writer reads it after every segment, and keeps the line in its cache.
-// The writer's word is in the line of `head`, which the reader writes anyway. An end that closes says so in
-// another word, and then rings the doorbell of the other end.
+// word shares its cache line only with words of the writer, and both sides write to this line rarely. So the
+// writer, which reads the word after every segment, keeps the line in its cache. The writer's word is in the
+// line of `head`, which the reader writes anyway. An end that closes says so in another word, and then rings
+// the doorbell of the other end.
 //
 // Pages that are never used take no memory. A pair of processes that exchanges only a few small messages
 // needs two or three pages.

@@ -11,6 +11,7 @@ namespace {
 constexpr Duration kUnwatchedCheck = 60ms;
 constexpr Duration kPartCheck = 20ms;  ///< longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;
+constexpr Duration kReportDelay = 500ms;
 
 /// Returns true if a descriptor tells when the peer's process ends, or if the peer has no ring.
 bool watched(LocalPeer& peer) {
@@ -28,6 +29,13 @@ void LocalDeaths::check_some(std::uint64_t ticks, Time now) {
   checked_at_tick_ = ticks;
   checked_at_ = now;
   const auto& peers = parts_.context.peers.all();
+  if (now >= next_report_) {
+    next_report_ = kNever;
+    for (const std::unique_ptr<Peer>& each : peers) {
+      LocalPeer* const peer = parts_.find(each.get());
+      if (peer != nullptr && peer->ended_at != kNever) check(*peer);
+    }
+  }
   const std::size_t some = std::max(kPerCheck, (peers.size() + kChecksMax - 1) / kChecksMax);
   const std::size_t end = std::min(next_ + some, peers.size());
   for (; next_ < end; ++next_) {
@@ -57,7 +65,7 @@ void LocalDeaths::check_doorbells(Time now) {
     LocalPeer& peer = *found;
     if (peer.outbox == nullptr || (!all && observable(peer)) || !peer.outbox->doorbell_gone()) continue;
     if (peer.inbox != nullptr) peer.inbox->ignore_writer();
-    if (peer.inbox == nullptr || local_.drain(peer))
+    if ((peer.inbox == nullptr || local_.drain(peer)) && may_report(peer))
       parts_.context.peers.mark_failed(peer.common, Status::ended);
   }
 }
@@ -65,7 +73,9 @@ void LocalDeaths::check_doorbells(Time now) {
 Time LocalDeaths::next_check() const {
   if (!local_.any()) return kNever;
   const bool parts = next_ != 0 || (unwatched_ && parts_.context.peers.all().size() > kPerCheck);
-  return checked_at_ + (parts ? kPartCheck : unwatched_ ? kUnwatchedCheck : kExecCheck);
+  return std::min(next_report_, checked_at_ + (parts        ? kPartCheck
+                                               : unwatched_ ? kUnwatchedCheck
+                                                            : kExecCheck));
 }
 
 void LocalDeaths::check_closed() {
@@ -99,8 +109,26 @@ void LocalDeaths::check(LocalPeer& peer) {
   if (!dead) return;
   if (peer.inbox != nullptr) peer.inbox->ignore_writer();
   const bool refused = peer.outbox != nullptr && peer.outbox->refused();
-  if (peer.inbox == nullptr || local_.drain(peer))
+  if ((peer.inbox == nullptr || local_.drain(peer)) && may_report(peer))
     parts_.context.peers.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
+}
+
+/// Returns true if the peer has closed, if it has never attached a ring, or if it ended kReportDelay ago. Until
+/// then nothing watches its process, because the descriptor would stay readable.
+bool LocalDeaths::may_report(LocalPeer& peer) {
+  if (peer.inbox == nullptr && peer.outbox->connected()) return true;
+  if ((peer.inbox != nullptr && peer.inbox->peer_closed()) ||
+      (peer.outbox != nullptr && peer.outbox->peer_closed()))
+    return true;
+  const Time now = parts_.context.environment.clock.now();
+  if (peer.ended_at == kNever) {
+    peer.ended_at = now;
+    if (peer.inbox != nullptr) parts_.context.waiter.unwatch(peer.inbox->process_descriptor());
+    if (peer.outbox != nullptr) parts_.context.waiter.unwatch(peer.outbox->process_descriptor());
+  }
+  const Time at = peer.ended_at + kReportDelay;
+  if (now < at) next_report_ = std::min(next_report_, at);
+  return now >= at;
 }
 
 }  // namespace cluster::shm

@@ -9,6 +9,12 @@
 // The ring of a dead peer still contains its last segments. All of them are read before the peer counts as
 // failed.
 //
+// A process that ends without closing may be the first of a job that crashes or aborts. Its launcher then kills
+// the other processes, within some 400 ms. If these learn of the death first, each of them reports an error of
+// its own, which hides the cause, and aborts the job once more, while the launcher is ending it. Open MPI 5's
+// daemon then waits for ever. So such a death is reported only after kReportDelay, about as late as the death of
+// a process on another node.
+//
 // Each check makes a system call. So a peer is checked when one of its descriptors becomes ready (Waiter).
 // Otherwise peers are checked only from time to time (ShmTransport), a part of them each time.
 #pragma once
@@ -47,13 +53,15 @@ class LocalDeaths {
   static constexpr int kChecksMax = 4;
 
   void settle_connection(LocalPeer& peer);
+  bool may_report(LocalPeer& peer);
   void check_doorbells(Time now);
 
   const ShmParts& parts_;
   LocalPeers& local_;
   std::uint64_t checked_at_tick_ = 0;
   Time checked_at_{};
-  std::size_t next_ = 0;  ///< index of the peer with which the next check begins
+  std::size_t next_ = 0;       ///< index of the peer with which the next check begins
+  Time next_report_ = kNever;  ///< when the first death that was noticed may be reported
   Time doorbells_checked_at_{};
   Time all_doorbells_checked_at_{};
   bool unwatched_ = false;  ///< true if the last pass over all peers has found a process without a handle

@@ -10,8 +10,8 @@ namespace {
 
 using carrier::Outcome;
 
-/// The most writes that this side executes while it holds the target. Meanwhile the target can take no
-/// segments.
+/// The largest number of writes that this side executes while it holds the target. The target can take no
+/// segments while it is held.
 constexpr std::size_t kHeldWrites = 32;
 
 /// Returns true if `one` is the earlier number. Numbers wrap around.
@@ -21,7 +21,7 @@ bool before(Recall::Number one, Recall::Number other) { return static_cast<std::
 
 template <typename Visit>
 void PostedWrites::each(Visit&& visit) {
-  // `visit` posts nothing, so the list only shrinks.
+  // `visit` posts nothing, so the list does not change during the loop.
   bool complete = false;
   for (LocalMemory* const peer : peers_) {
     visit(*peer);

@@ -46,7 +46,8 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   bool held = false;               ///< true if the next segment waits for space in the unexpected store
   /// How many more times the fast lane may leave in the ring a message that no receive matches.
   std::uint8_t patience = 0;
-  bool suspect = false;  ///< a descriptor says that the peer may be dead, and no inbox is adopted
+  Time ended_at = kNever;  ///< when LocalDeaths noticed that the process had ended without closing
+  bool suspect = false;    ///< a descriptor says that the peer may be dead, and no inbox is adopted
   // The next two members are used while the peer's queue of connections is full.
   Time connecting_since{};
   Time next_connection{};  ///< when to try the next connection

@@ -56,6 +56,7 @@ void LocalPeers::remove(LocalPeer& peer) {
     peer.inbox.reset();
   }
   peer.held = false;
+  peer.ended_at = kNever;
 }
 
 bool LocalPeers::receive_rings(PollScope scope, std::uint32_t turn) {

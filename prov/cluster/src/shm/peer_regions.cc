@@ -234,8 +234,9 @@ PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t 
   return Outcome::unsuited;
 }
 
-/// Like mapped(), which calls it. Opens the window if the bytes are mapped. Closes it first, because the call
-/// may drop the mapping that the window shows.
+/// Called by mapped() for bytes that at_last() does not find. Closes the window first, because at() may drop
+/// the mapping that the window shows. If the bytes are mapped, opens the window to them, unless the target's
+/// library executes all reads or all writes.
 [[gnu::noinline]] std::byte* PeerRegions::mapped_elsewhere(std::uint32_t number, std::uint64_t address,
                                                            std::uint64_t offset, std::size_t length) {
   window_.close();

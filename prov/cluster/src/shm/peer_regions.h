@@ -43,8 +43,9 @@ class MappedRegions {
 
   void set_process(const Process& process) { process_ = process; }
   /// Returns the address, in this process, of a part of the entry's region. Returns null if the entry is not
-  /// the last one, if its region is not mapped as a whole, or if the part is outside of what was mapped. The
-  /// peer writes the entry, and may be hostile. The initiator must have marked the entry as in use.
+  /// the last one, if its region is not mapped, or if not all pages of the region are populated. Also returns
+  /// null if the part is outside of the region. The peer writes the entry, and may be hostile. The initiator
+  /// must have marked the entry as in use.
   std::byte* at_last(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                      std::size_t length) const {
     const bool last = number == last_number_ && entries.at(number).generation == last_->generation;

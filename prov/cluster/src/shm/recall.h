@@ -18,7 +18,7 @@ class Recall : public carrier::Carrier {
   using Number = std::uint32_t;
 
   /// Returns true if the receiver is known to have taken all segments. A receiver that has taken the last
-  /// segment may say so only when it looks for the next segment.
+  /// segment may say so only when it polls again.
   virtual bool drained() const = 0;
 
   /// Returns the number that the next posted segment will have.

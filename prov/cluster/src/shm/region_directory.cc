@@ -51,8 +51,8 @@ bool RegionUsers::wait_until_unused(std::uint32_t entry) {
   return true;
 }
 
-/// If the access of an initiator does not end, the initiator stays in the list, so that the region that it
-/// uses does not count as unused.
+/// If the access of an initiator does not end, the initiator stays in the list. Otherwise the region in use
+/// would count as unused.
 void RegionUsers::revoke(const void* via) {
   {
     const std::lock_guard guard(mutex_);

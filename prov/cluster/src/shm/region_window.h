@@ -1,7 +1,7 @@
-// The last mapped region of a peer, in the form in which the access lane needs it (shm/access_lane.h): all
-// that an access has to know is in this object, and it is known that the pages exist. The checks of an access
-// are those of shm/region_layout.h. They need fewer steps here, because an entry with the same generation has
-// the same key and bounds as before.
+// The last mapped region of a peer, as the access lane needs it (shm/access_lane.h). This object contains
+// everything that an access needs, and shows only pages that are populated (os/peer_mapping.h). The checks of
+// an access are those of shm/region_layout.h. They need fewer steps here, because an entry with the same
+// generation has the same key and bounds as before.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,8 @@ inline auto use(UsePage& page, std::uint32_t entry) {
 class RegionWindow {
  public:
   /// Opens the window to a part of the region of this entry, which must be marked as in use. `memory`: the
-  /// part in this process. `address`: the remote address of its first byte. All three must exist until the
-  /// window is closed.
+  /// part in this process. `address`: the remote address of its first byte. The entry, `page` and `memory`
+  /// must exist until the window is closed.
   void open(const RegionEntries& entries, std::uint32_t number, UsePage& page, std::uint64_t address,
             Bytes memory) {
     number_ = number;

@@ -51,10 +51,9 @@ class RingOpener {
 
   const ShmParts& parts_;
   LocalPeers& local_;
-  std::vector<std::unique_ptr<Inbox>>
-      /// The rings that are not adopted yet. There are some if adopt() has left a ring for later, or if there
-      /// was no memory.
-      accepted_;
+  /// The rings that are not adopted yet. There are some if adopt() has left a ring for later, or if there was
+  /// no memory.
+  std::vector<std::unique_ptr<Inbox>> accepted_;
   std::vector<Greeting> greetings_;
   bool logged_refusal_ = false;
 };

@@ -16,8 +16,8 @@ RingReader::RingReader(Bytes memory, const Geometry& geometry)
 
 bool RingReader::read(wire::Segment& segment, ConstBytes& payload) {
   if (broken_) return false;
-  // A caller that looks at the same segment again has stopped taking segments. So the writer is given all
-  // free space now.
+  // A caller that polls the same segment again has stopped taking segments. So the reader returns all free
+  // space to the writer now.
   if (shown_) publish();
   const Slot& slot = ring_.slot(position_);
   const std::uint32_t length = once(slot.length);

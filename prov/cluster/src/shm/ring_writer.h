@@ -54,8 +54,8 @@ class RingWriter {
     return std::atomic_ref(ring_.control->reader_doorbell).load(std::memory_order_relaxed);
   }
 
-  /// Blocks the writer: it accepts no segments, as if the ring were full. Called only before the first
-  /// segment is written.
+  /// Blocks or unblocks the writer. A blocked writer accepts no segments, as if the ring were full. Called
+  /// only before the first segment is written.
   void set_blocked(bool blocked) {
     head_ = blocked ? position_ - ring_.slot_count() : position_;
     blocked_ = blocked;
@@ -73,8 +73,8 @@ class RingWriter {
     return taken_;
   }
   std::uint32_t capacity() const { return ring_.slot_count(); }
-  /// Returns true if the reader has refused this segment, and clears the refusal. Otherwise a later segment
-  /// would seem to be refused when numbers wrap around.
+  /// Returns true if the reader has refused this segment, and clears the refusal. If the refusal stayed, a
+  /// later segment would seem to be refused after the numbers have wrapped around.
   bool take_refusal(std::uint32_t number) {
     std::uint64_t refused = std::uint64_t{number} + 1;
     if (ring_.refusal(number).load(std::memory_order_relaxed) != refused) [[likely]]

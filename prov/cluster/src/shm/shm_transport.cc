@@ -120,8 +120,9 @@ void ShmTransport::check(Turn& turn) {
     deaths_.check_some(turn.ticks(), parts_.context.environment.clock.now());
 }
 
-/// Before the thread sleeps, takes back the posted writes that peers have not taken, and executes them.
-/// Returns false if a peer is taking writes now. In this case the thread must not sleep.
+/// Before the thread sleeps, takes back the posted writes that peers have not taken, and executes them. Also
+/// asks the peers to ring the doorbell. Returns false if a peer is taking writes now. In this case the thread
+/// must not sleep.
 bool ShmTransport::prepare_sleep() {
   const bool recalled = posted_.recall();
   if (local_.request_doorbells()) os::fence_processes();
@@ -144,7 +145,7 @@ void ShmTransport::on_doorbell() {
 }
 
 /// The peer's own ring may not be adopted yet, and may hold the last messages of a peer that has closed. So
-/// the next turn first adopts rings, and then looks whether the peer is dead.
+/// the next turn first adopts rings, and then checks whether the peer is dead.
 void ShmTransport::peer_ready(LocalPeer& peer) {
   opener_.advance_greetings();
   if (peer.inbox != nullptr) return deaths_.check(peer);

@@ -5,7 +5,7 @@
 //   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
 //
 // The check of a ring costs only a read of memory. The checks for new connections and dead peers cost system
-// calls. So the transport makes them only once in an interval of ticks, and also once in a fixed number of
+// calls. So the transport makes these two checks only after an interval of ticks or after a fixed number of
 // turns.
 #pragma once
 

@@ -125,6 +125,15 @@ TEST_F(ConnectionTest, AnAcceptThatComesTooLateIsAnswered) {
   EXPECT_FALSE(end.shut_down());
 }
 
+TEST_F(ConnectionTest, AnAcceptAfterATakenRequestThatComesTooLateIsAnswered) {
+  connect();
+  end.arrived(kPassive, {MessageKind::taken, kId, encode_address(kAcceptor)});
+  EXPECT_TRUE(end.shut_down());
+  taken();
+  end.arrived(kAcceptor, {MessageKind::accept, kId, {}});
+  EXPECT_EQ(taken(), (Log{"send 4 " + acceptor + " "})) << "else the acceptor would stay connected";
+}
+
 TEST_F(ConnectionTest, EachSideMayShutDown) {
   make_active();
   EXPECT_TRUE(end.shut_down());
