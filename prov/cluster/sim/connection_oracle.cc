@@ -100,10 +100,17 @@ void ConnectionOracle::refused(const Place& place, Status cause, ConstBytes data
   if (!data.empty() && !(record.rejected && std::ranges::equal(data, data_of(place.attempt))))
     fail(place, "it is refused with private data that nobody gave for this attempt");
   const End& acceptor = record.ends[1];
-  const bool ended_by_peer =
-      record.rejected || record.passive_gone || acceptor.gone || acceptor.shut_down || network_fails_;
+  const bool ended_by_peer = record.rejected || record.passive_gone || acceptor.gone || acceptor.shut_down ||
+                             network_fails_ || knows_former_acceptor(record);
   if (!ended_by_peer) fail(place, std::string("it is refused for no reason: ") + describe(cause));
   here.over = true;
+}
+
+bool ConnectionOracle::knows_former_acceptor(const Record& record) const {
+  return std::ranges::any_of(attempts_, [&](const Record& each) {
+    const bool half = each.ends[1].connected && !each.ends[0].connected;
+    return half && each.ends[0].host == record.ends[0].host && each.ends[1].host == record.ends[1].host;
+  });
 }
 
 void ConnectionOracle::ended(const Place& place, Status cause) {

@@ -101,6 +101,9 @@ class ConnectionOracle {
   Record& at(Attempt attempt);
   End& end(const Place& place) { return at(place.attempt).ends[static_cast<std::size_t>(place.side)]; }
   End& peer(const Place& place) { return at(place.attempt).ends[1 - static_cast<std::size_t>(place.side)]; }
+  /// Returns true if the asker may have a session with an earlier endpoint at the acceptor's address: one that
+  /// accepted an earlier endpoint at the asker's address, which was gone.
+  bool knows_former_acceptor(const Record& record) const;
   [[noreturn]] static void fail(const Place& place, const std::string& what);
 
   std::vector<Record> attempts_;

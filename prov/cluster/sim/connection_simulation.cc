@@ -11,6 +11,7 @@ namespace {
 constexpr std::uint64_t kStepsMax = 20'000'000;
 constexpr Duration kRecoveryTime = 40s;
 constexpr Duration kAnswersAfterMax = 300ms;
+constexpr Duration kStaysOpen = 1h;  ///< longer than any run
 
 }  // namespace
 
@@ -67,7 +68,7 @@ ConnectionScript ConnectionSimulation::draw_script() {
   script.sends = static_cast<std::uint32_t>(random_.below(12));
   script.pace = random_.chance(kMillion / 2) ? random_.between(1us, 100us) : random_.between(100us, 20ms);
   if (random_.chance(kMillion * 3 / 4)) script.lasts = random_.between(100us, 500ms);
-  script.stays = random_.between(Duration{0}, 20ms);
+  script.stays = random_.chance(kMillion / 6) ? kStaysOpen : random_.between(Duration{0}, 20ms);
   script.closes = random_.chance(kMillion / 2);
   return script;
 }

@@ -81,10 +81,10 @@ void ConnectionRequests::leave(struct fid& handle) {
   passive_.erase(&handle);
 }
 
-PassiveEndpoint* ConnectionRequests::passive(fid_t handle) {
+SocketAddress ConnectionRequests::take_name(fid_t handle) {
   const std::lock_guard guard(passive_mutex_);
   const auto found = passive_.find(handle);
-  return found == passive_.end() ? nullptr : found->second;
+  return found == passive_.end() ? SocketAddress{} : found->second->give_up_name();
 }
 
 std::vector<connection::ConnectRequest> ConnectionRequests::take_all(PassiveEndpoint* owner) {

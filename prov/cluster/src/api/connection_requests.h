@@ -37,8 +37,9 @@ class ConnectionRequests {
   bool take(fid_t handle, const connection::ConnectRequest& request);
   void enter(struct fid& handle, PassiveEndpoint& endpoint);
   void leave(struct fid& handle);
-  /// Returns the passive endpoint with this handle, or null.
-  PassiveEndpoint* passive(fid_t handle);
+  /// Takes the address of the passive endpoint with this handle (PassiveEndpoint::give_up_name). Returns an
+  /// empty address if there is no such endpoint, or if it keeps its address.
+  SocketAddress take_name(fid_t handle);
   /// Removes all requests of an owner that no endpoint has taken, and returns them.
   std::vector<connection::ConnectRequest> take_all(PassiveEndpoint* owner);
 

@@ -241,8 +241,8 @@ int Endpoint::use_handle(fid_t handle) {
     requested_name_ = requested_name_.with_port(0);  // the passive endpoint has this port
     return 0;
   }
-  if (PassiveEndpoint* const passive = known.passive(handle)) requested_name_ = passive->give_up_name();
-  if (known.passive(handle) != nullptr && !requested_name_.empty()) return 0;
+  requested_name_ = known.take_name(handle);
+  if (!requested_name_.empty()) return 0;
   domain_->platform().log().warn(
       "cannot open an endpoint: its handle must be a pending connection request, or a passive endpoint that "
       "is not listening");

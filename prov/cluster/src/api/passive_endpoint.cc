@@ -75,11 +75,10 @@ PassiveEndpoint::~PassiveEndpoint() {
   if (eq_) eq_->forget(fid);
 }
 
-SocketAddress PassiveEndpoint::name() { return ensure_engine() == 0 ? engine_->name() : SocketAddress{}; }
-
 SocketAddress PassiveEndpoint::give_up_name() {
-  if (listening_) return {};
-  const SocketAddress given = name();
+  const std::lock_guard guard(mutex_);
+  if (listening_ || ensure_engine() != 0) return {};
+  const SocketAddress given = engine_->name();
   engine_.reset();
   return given;
 }
@@ -100,6 +99,7 @@ int PassiveEndpoint::open(Fabric& fabric, const fi_info* info, fid_pep** handle,
 }
 
 int PassiveEndpoint::bind(fid_t object, std::uint64_t) {
+  const std::lock_guard guard(mutex_);
   if (object == nullptr || object->fclass != FI_CLASS_EQ || listening_) return -FI_EINVAL;
   eq_.set(object_of<Eq>(object));
   return 0;
@@ -107,6 +107,7 @@ int PassiveEndpoint::bind(fid_t object, std::uint64_t) {
 
 int PassiveEndpoint::control(int command, void* argument) {
   if (command != FI_BACKLOG) return -FI_ENOSYS;
+  const std::lock_guard guard(mutex_);
   const int backlog = argument != nullptr ? *static_cast<const int*>(argument) : -1;
   if (backlog < 0 || listening_) return -FI_EINVAL;
   backlog_ = static_cast<std::size_t>(std::max(backlog, 1));
@@ -125,6 +126,7 @@ int PassiveEndpoint::ensure_engine() {
 }
 
 int PassiveEndpoint::listen() {
+  const std::lock_guard guard(mutex_);
   if (listening_) return -FI_EOPBADSTATE;
   if (!eq_) return -FI_ENOEQ;
   if (const int error = ensure_engine()) return error;
@@ -137,6 +139,7 @@ int PassiveEndpoint::listen() {
 }
 
 int PassiveEndpoint::reject(fid_t handle, const void* data, std::size_t size) {
+  const std::lock_guard guard(mutex_);
   if (!listening_) return -FI_EOPBADSTATE;
   const auto request = fabric_->requests().take(handle);
   if (!request) return -FI_EINVAL;
@@ -152,11 +155,13 @@ void PassiveEndpoint::hand_over(const connection::ConnectRequest& request, const
 
 int PassiveEndpoint::get_name(void* address, std::size_t* size) {
   if (size == nullptr) return -FI_EINVAL;
+  const std::lock_guard guard(mutex_);
   if (const int error = ensure_engine()) return error;
   return write_sockaddr(engine_->name(), address, *size) ? 0 : -FI_ETOOSMALL;
 }
 
 int PassiveEndpoint::set_name(void* address, std::size_t size) {
+  const std::lock_guard guard(mutex_);
   if (engine_ != nullptr) return -FI_EOPBADSTATE;
   const SocketAddress name = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (name.empty()) return -FI_EINVAL;

@@ -8,6 +8,7 @@
 #include <rdma/fi_endpoint.h>
 
 #include <memory>
+#include <mutex>
 
 #include "api/auth_key.h"
 #include "api/eq.h"
@@ -24,8 +25,6 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   static int open(Fabric& fabric, const fi_info* info, fid_pep** handle, void* context);
   ~PassiveEndpoint();
 
-  /// Returns the address. Returns an empty address if the endpoint cannot be opened.
-  SocketAddress name();
   /// Frees the port and returns the address, which an active endpoint then gets (fi_endpoint with this
   /// handle). Returns an empty address if this endpoint listens.
   SocketAddress give_up_name();
@@ -51,11 +50,14 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
 
   PassiveEndpoint(Fabric& fabric, InfoPointer info, void* context);
 
-  int ensure_engine();
+  int ensure_engine();  // under mutex_
   InfoPointer info_for(const connection::ConnectRequest& request) const;
   bool requested(const connection::ConnectRequest& request, ConstBytes data) override;
 
   InheritedFid inherited_fid_{fid};
+  /// Guards eq_, requested_name_, backlog_, listening_ and engine_: control calls may come from several
+  /// threads. Taken before the engine's lock. Once the endpoint listens, none of these change.
+  std::mutex mutex_;
   Ref<Fabric> fabric_;
   Ref<Eq> eq_;
   InfoPointer info_;

@@ -86,7 +86,8 @@ void ConnectionEnd::wait_for(const SocketAddress& taker) {
 
 void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
-  if (state_ == State::connected) return end(loss.cause);
+  if (state_ == State::connected) end(loss.cause);
+  if (state_ == State::over) return courier_.leave(loss.peer);  // one that refuses an accept has a session
   if (state_ == State::ending) return end(Status::ok);
   if (state_ != State::connecting) return;
   // A peer that closes or restarts before it answers counts as one that refuses.

@@ -12,8 +12,8 @@ class Courier {
  public:
   virtual ~Courier() = default;
   /// Sends a message, now or as soon as the peer's carrier takes it. Messages to one endpoint arrive once and
-  /// in order, or the peer is lost. A watched peer that refuses a request, a
-  /// claim or an accept counts as lost.
+  /// in order, or the peer is lost. A watched peer that refuses a request, a claim or an accept counts as
+  /// lost, and so does the peer of a connection that is over.
   virtual void send(const SocketAddress& to, const Message& message) = 0;
   /// From now on the endpoint keeps checking that this peer is alive. It no longer watches the previous one.
   /// It calls peer_lost() once, when the peer is lost or closes.

@@ -54,8 +54,11 @@ bool ConnectionEndpoint::deliver(const Letter& letter) {
 void ConnectionEndpoint::sent(void* context, Status status) {
   if (listener_) {
     addresses_.remove(reinterpret_cast<std::uintptr_t>(context));
-  } else if (status != Status::ok && watched_ != nullptr && watched_ == context) {
-    loss_ = connection::PeerLoss{watched_->name(), status, watched_->channel.peer_closed};
+  } else if (status != Status::ok && context != nullptr) {
+    const bool over = connection_->state() == connection::ConnectionEnd::State::over;
+    const Peer* const peer = over ? peers_.by_handle(kPeer) : watched_;
+    if (peer != context) return;
+    loss_ = connection::PeerLoss{peer->name(), status, peer->channel.peer_closed};
     pending_ = true;
   }
 }

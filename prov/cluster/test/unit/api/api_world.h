@@ -160,6 +160,7 @@ class MemoryPlatform final : public Platform {
     clock_.advance(60us);
   }
   std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) override {
+    if (const auto act = std::exchange(while_building, nullptr)) act();
     last_wanted = request.wanted;
     last_auth_key.assign(request.auth_key.begin(), request.auth_key.end());
     if (fail_with != 0) {
@@ -217,6 +218,7 @@ class MemoryPlatform final : public Platform {
   SocketAddress last_wanted;
   std::vector<std::byte> last_auth_key;
   std::shared_ptr<carrier::RegisteredMemory> last_memory;
+  std::function<void()> while_building;  ///< called once, while the next engine is built
   int fail_with = 0;
   int built = 0;
   bool alone = false;     ///< engines have no link

@@ -282,6 +282,52 @@ TEST_F(ConnectedEndTest, AnEndpointMayTakeTheAddressOfAPassiveEndpoint) {
   EXPECT_EQ(fi_endpoint(domain, &with.info, &refused, this), -FI_EINVAL) << "it listens";
 }
 
+TEST_F(ConnectedEndTest, APassiveEndpointClosesOnlyAfterItHasGivenUpItsAddress) {
+  fid_pep* source = nullptr;
+  ASSERT_EQ(fi_passive_ep(fabric, &info.info, &source, this), 0);
+  std::atomic<bool> closed{false};
+  std::thread closer;
+  platform.while_building = [&] {
+    closer = std::thread([&] {
+      EXPECT_EQ(fi_close(&source->fid), 0);
+      closed = true;
+    });
+    for (int i = 0; i < 50 && !closed; ++i) std::this_thread::sleep_for(1ms);
+    EXPECT_FALSE(closed);
+  };
+  Info with = info;
+  with.info.handle = &source->fid;
+  with.info.ep_attr = &info.ep;
+  EXPECT_EQ(fi_endpoint(domain, &with.info, &asker, this), 0);
+  closer.join();
+  EXPECT_TRUE(closed);
+}
+
+TEST_F(ConnectedEndTest, ThreadsMayAskAPassiveEndpointForItsAddressAtOnce) {
+  fid_pep* source = nullptr;
+  ASSERT_EQ(fi_passive_ep(fabric, &info.info, &source, this), 0);
+  const int built_before = platform.built;
+  sockaddr_in names[2]{};
+  const auto ask_name = [&](sockaddr_in& name) {
+    std::size_t size = sizeof name;
+    EXPECT_EQ(fi_getname(&source->fid, &name, &size), 0);
+  };
+  std::atomic<bool> answered{false};
+  std::thread other;
+  platform.while_building = [&] {
+    other = std::thread([&] {
+      ask_name(names[1]);
+      answered = true;
+    });
+    for (int i = 0; i < 50 && !answered; ++i) std::this_thread::sleep_for(1ms);
+  };
+  ask_name(names[0]);
+  other.join();
+  EXPECT_EQ(platform.built, built_before + 1);
+  EXPECT_EQ(std::memcmp(&names[0], &names[1], sizeof names[0]), 0);
+  EXPECT_EQ(fi_close(&source->fid), 0);
+}
+
 TEST_F(ConnectedEndTest, AConnectionNeedsAnEventQueue) {
   fid_ep* bare = nullptr;
   ASSERT_EQ(fi_endpoint(domain, &info.info, &bare, this), 0);

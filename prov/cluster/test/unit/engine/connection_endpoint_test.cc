@@ -348,8 +348,10 @@ TEST_F(ConnectionEndpointTest, AnAcceptThatReachesAnotherEndpointEndsTheConnecti
   asker_.emplace(network, kAsker, 5);  // the next endpoint at this address
   acceptor_->accept(passive_->requests.front());
   EXPECT_TRUE(acceptor_->is_connected);
+  acceptor_->send_long();
   EXPECT_TRUE(run([&] { return acceptor_->end.has_value(); }));
   EXPECT_EQ(acceptor_->end, Status::refused);
+  EXPECT_TRUE(run([&] { return !acceptor_->sent().empty(); }));
   EXPECT_FALSE(asker_->is_connected);
 }
 
