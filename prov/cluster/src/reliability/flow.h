@@ -70,8 +70,7 @@ struct FlowSettings {
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;
-  bool lane = true;           ///< short messages may take the frame lane
-  bool device_reads = false;  ///< EngineSettings::device_reads
+  bool lane = true;  ///< short messages may take the frame lane
 };
 
 /// What the opening says about this side.
