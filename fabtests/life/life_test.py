@@ -71,6 +71,8 @@ class Death(LifeCase):
             pending = self.pending(one, handle, ("recv", "send"))
             wildcard = one.post("any", 8, 0)
             died = other.kill()
+            time.sleep(DELAY / 5)
+            pending.append(one.post("send", 8, handle))  # its ring must not swallow it: a successor may come
             self.all_end(one, pending, died, LOCAL, "process on this node killed", [wildcard])
             self.lost(one, "local")
             for operation in pending:

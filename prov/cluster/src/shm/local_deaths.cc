@@ -114,7 +114,7 @@ void LocalDeaths::check(LocalPeer& peer) {
 }
 
 /// Returns true if the peer has closed, if it has never attached a ring, or if it ended kReportDelay ago. Until
-/// then nothing watches its process, because the descriptor would stay readable.
+/// then nothing watches its process, because the descriptor would stay readable, and operations wait.
 bool LocalDeaths::may_report(LocalPeer& peer) {
   if (peer.inbox == nullptr && peer.outbox->connected()) return true;
   if ((peer.inbox != nullptr && peer.inbox->peer_closed()) ||
@@ -124,7 +124,10 @@ bool LocalDeaths::may_report(LocalPeer& peer) {
   if (peer.ended_at == kNever) {
     peer.ended_at = now;
     if (peer.inbox != nullptr) parts_.context.waiter.unwatch(peer.inbox->process_descriptor());
-    if (peer.outbox != nullptr) parts_.context.waiter.unwatch(peer.outbox->process_descriptor());
+    if (peer.outbox != nullptr) {
+      parts_.context.waiter.unwatch(peer.outbox->process_descriptor());
+      peer.outbox->block();
+    }
   }
   const Time at = peer.ended_at + kReportDelay;
   if (now < at) next_report_ = std::min(next_report_, at);

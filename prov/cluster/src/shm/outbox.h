@@ -73,6 +73,10 @@ class Outbox final : public Recall, public carrier::Lane {
   /// this is the only sign. Makes system calls.
   bool doorbell_gone() const;
 
+  /// Called when the peer has ended: posts nothing more, as if the ring were full. A segment would be lost, but
+  /// count as sent.
+  void block() { writer_.set_blocked(true); }
+
   bool connected() const { return static_cast<bool>(socket_); }
   /// Returns a descriptor that becomes readable when the peer ends the connection. Returns -1 if this side
   /// has closed the connection.
