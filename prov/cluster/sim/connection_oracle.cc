@@ -118,11 +118,11 @@ void ConnectionOracle::ended(const Place& place, Status cause) {
   const End& there = peer(place);
   if (here.over) fail(place, "it is told twice that the connection is over");
   if (!here.connected && !here.shut_down) fail(place, "a connection ends that was never there");
-  // An accept that reaches an end whose attempt has failed is answered by a shutdown.
-  const bool by_application = here.shut_down || there.shut_down || (there.over && !there.connected);
-  if (cause == Status::ok && !by_application) fail(place, "the connection is shut down, but by neither side");
-  const bool by_failure = there.gone || there.shut_down || network_fails_;
-  if (cause != Status::ok && !by_failure)
+  // An end whose attempt has failed answers an accept by a shutdown. The next endpoint there refuses it.
+  const bool by_peer = there.shut_down || (there.over && !there.connected);
+  if (cause == Status::ok && !by_peer && !here.shut_down)
+    fail(place, "the connection is shut down, but by neither side");
+  if (cause != Status::ok && !by_peer && !there.gone && !network_fails_)
     fail(place, std::string("the connection ends for no reason: ") + describe(cause));
   here.over = true;
 }
