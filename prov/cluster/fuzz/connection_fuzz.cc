@@ -1,7 +1,7 @@
-// The endpoints of connections (FI_EP_MSG) among hostile ones: a passive endpoint, an asking and an accepting end,
-// and two endpoints that obey the protocol of frames, but send connection messages of every kind, with ids that
-// are right or nearly right, to whom they like. Each attempt is decided once, each connection ends once, each
-// operation ends once, and a receive gets messages of the peer alone.
+// Connections (FI_EP_MSG) among hostile endpoints. A passive endpoint, an asking end and an accepting end
+// are honest. Two hostile endpoints obey the protocol of frames. But they send connection messages of every
+// kind to any endpoint, with ids that are right or nearly right. Each attempt must be decided once. Each
+// connection and each operation must end once. A receive must get only messages of the peer.
 #include <array>
 #include <cstring>
 #include <deque>

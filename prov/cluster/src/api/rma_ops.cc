@@ -74,8 +74,8 @@ ssize_t access_message(fid_ep* handle, const fi_msg_rma* message, std::uint64_t 
   return access<deferred>(endpoint, tx_flags, buffers.spans(), {ranges.data(), wanted.size()}, length, op);
 }
 
-// Each of rma_read, rma_write and rma_inject only chooses between two functions with the same arguments, so it
-// needs no stack. The attribute gnu::flatten inlines the access lane.
+// Each of rma_read, rma_write and rma_inject only chooses between two functions with the same arguments, so
+// it needs no stack. The attribute gnu::flatten inlines the access lane.
 
 WriteOp write_op(fi_addr_t peer, void* context) { return {{.to = peer, .context = context}}; }
 

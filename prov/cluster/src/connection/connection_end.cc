@@ -87,7 +87,8 @@ void ConnectionEnd::wait_for(const SocketAddress& taker) {
 void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
   if (state_ == State::connected) end(loss.cause);
-  if (state_ == State::over) return courier_.leave(loss.peer);  // one that refuses an accept has a session
+  // An endpoint that has refused an accept still has a session with this side.
+  if (state_ == State::over) return courier_.leave(loss.peer);
   if (state_ == State::ending) return end(Status::ok);
   if (state_ != State::connecting) return;
   // A peer that closes or restarts before it answers counts as one that refuses.

@@ -113,8 +113,8 @@ void LocalDeaths::check(LocalPeer& peer) {
     parts_.context.peers.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
 }
 
-/// Returns true if the peer has closed, if it has never attached a ring, or if it ended kReportDelay ago. Until
-/// then nothing watches its process, because the descriptor would stay readable, and operations wait.
+/// Returns true if the peer has closed, if it has never attached a ring, or if this side noticed its end
+/// kReportDelay ago. Until then the descriptor of its process is not watched, because it stays readable.
 bool LocalDeaths::may_report(LocalPeer& peer) {
   if (peer.inbox == nullptr && peer.outbox->connected()) return true;
   if ((peer.inbox != nullptr && peer.inbox->peer_closed()) ||

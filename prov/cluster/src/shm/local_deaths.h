@@ -9,11 +9,10 @@
 // The ring of a dead peer still contains its last segments. All of them are read before the peer counts as
 // failed.
 //
-// A process that ends without closing may be the first of a job that crashes or aborts. Its launcher then kills
-// the other processes, within some 400 ms. If these learn of the death first, each of them reports an error of
-// its own, which hides the cause, and aborts the job once more, while the launcher is ending it. Open MPI 5's
-// daemon then waits for ever. So such a death is reported only after kReportDelay, about as late as the death of
-// a process on another node.
+// A peer that ends without closing is reported only after kReportDelay (docs/design/10-death-and-outage.md).
+// If its job has crashed or aborted, the launcher kills the other processes within some 400 ms. Errors that
+// they report first would hide the cause. Until the report, operations with the peer wait: its ring seems
+// full, because a segment that nobody reads would count as sent.
 //
 // Each check makes a system call. So a peer is checked when one of its descriptors becomes ready (Waiter).
 // Otherwise peers are checked only from time to time (ShmTransport), a part of them each time.

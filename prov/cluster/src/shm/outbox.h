@@ -73,8 +73,7 @@ class Outbox final : public Recall, public carrier::Lane {
   /// this is the only sign. Makes system calls.
   bool doorbell_gone() const;
 
-  /// Called when the peer has ended: posts nothing more, as if the ring were full. A segment would be lost, but
-  /// count as sent.
+  /// Called when the peer has ended. From now on the ring seems full.
   void block() { writer_.set_blocked(true); }
 
   bool connected() const { return static_cast<bool>(socket_); }
