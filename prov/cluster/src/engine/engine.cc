@@ -26,6 +26,7 @@ Engine::Engine(EngineParts parts)
 
 Engine::~Engine() {
   background_.set_registration(nullptr);
+  packing_.set_call(nullptr);
   loop_.drain_on_close();
   reach_.announce_close();
 }

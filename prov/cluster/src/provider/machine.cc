@@ -257,6 +257,7 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
             .c_str());
     return nullptr;
   }
+  engine.set_progress_call([client = clients->engine.get()] { os::hurry_progress_client(client); });
   std::string reason;
   clients->report_server = ReportServer::open(
       setup.name,
