@@ -207,7 +207,7 @@ std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const
 }
 
 const char* NetworkTransport::advice(Status status) const {
-  if (status == Status::stuck) return " (cluster-info --why on its node shows what it is doing)";
+  if (status == Status::stuck) return " (cluster-info --why on the peer's node shows what the peer is doing)";
   if (status == Status::prohibited)
     return " (cluster-info --ports prints what the firewalls between the nodes must let pass)";
   if (status == Status::translated)
@@ -268,8 +268,8 @@ bool NetworkTransport::receive_short(protocol::DirectSuccesses& direct) {
   return over;
 }
 
-/// Returns true if many polls in a row have found nothing. In addition, no peer on another node may be able
-/// to wait for this endpoint, and this endpoint must not wait for a peer.
+/// Returns true if all of this holds: many polls in a row have found nothing; no peer on another node can
+/// wait for this endpoint; this endpoint waits for no such peer.
 bool NetworkTransport::may_be_skipped() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&

@@ -193,7 +193,7 @@ std::string InterfaceWatch::review(Use& use, Time now) {
   use.announce_at = now;
   return use.address.ip_text() + " now has the hardware address " + text_of(found->mac) + " on " +
          found->name + " (before: " + text_of(before.mac) + " on " + before.name +
-         "): frames now carry the new address";
+         "): frames now carry the new hardware address";
 }
 
 /// The caller must not hold the lock.

@@ -194,8 +194,8 @@ void PacketLink::apply(const Interface& now, bool moved) {
   port_->ignore_interface(all_arrive ? now.index : 0);
   if (!all_arrive && now.index != without_ring_) {
     log_.info(
-        "frames to %s on %s arrive through the UDP socket, because the receive ring belongs to another "
-        "interface",
+        "frames to %s on %s arrive through the UDP socket, because a receive ring could not follow the "
+        "address",
         port_->name().text().c_str(), now.name.c_str());
   }
   without_ring_ = all_arrive ? 0 : now.index;
@@ -251,7 +251,7 @@ std::string why_unsuitable(const SocketAddress& name, const Interface& interface
     return what + "the interface is down; bring it up (ip link set " + interface.name + " up)";
   if (!has_host(interface.addresses, name)) {
     return what + "the endpoint's address " + name.ip_text() +
-           " does not belong to it; bind the endpoint to an address of the interface";
+           " is not an address of the interface; bind the endpoint to one that is";
   }
   return {};
 }
