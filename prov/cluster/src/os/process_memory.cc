@@ -43,7 +43,7 @@ bool copy(Copy call, int process, std::uint64_t address, std::span<const Slice> 
 }
 
 /// Copies the word at guard.address first, and then the `length` bytes. If `call` reads from the right
-/// process, the word is guard.value. For a write, the caller passes 0 as guard.value.
+/// process, the word is guard.value. A write leaves the word 0, so its caller passes 0 as guard.value.
 template <typename Slice>
 GuardedCopy copy_guarded(Copy call, int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Slice> slices, std::size_t offset, std::size_t length) {

@@ -23,7 +23,7 @@ struct NextWake {
   static constexpr Duration kUntilReadable = Duration::max();
 
   Duration after = kUntilReadable;
-  int descriptor = -1;  ///< the client keeps it open until its next call; -1 if only the time matters
+  int descriptor = -1;  ///< must stay open until the next call of the client; -1 if only the time matters
 };
 
 /// Runs `run` on the background thread until the caller drops the returned handle. Dropping the handle waits
