@@ -66,9 +66,9 @@ struct Success {
 
 class CompletionQueue;
 
-/// The lanes can write completions directly into the array of a caller that is reading a completion queue
-/// (api/cq.h: DirectEntries). This class stands for a turn of the engine without such a caller: all
-/// completions go into the queue.
+/// The lanes (shm/fast_lane.h, reliability/frame_lane.h) can write completions directly into the array of a
+/// caller that is reading a completion queue (api/cq.h: DirectEntries). This class stands for a turn of the
+/// engine without such a caller: all completions go into the queue.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
   static const CompletionQueue* queue() { return nullptr; }

@@ -20,8 +20,8 @@ class EagerProtocol : MessengerParts {
     return level != CompletionLevel::match && channel.allows_eager(length) && channel.credit.covers(length);
   }
   /// Posts a message in one segment, if the message fits and nothing has to go before it. Returns true and
-  /// sets `status` if the message is posted, or if there is no capacity for it. Returns false if the message
-  /// has to go through the queue.
+  /// sets `status` if the message is posted, or if too many operations are in progress (Status::again).
+  /// Returns false if the message has to go through the queue.
   bool post_now(Channel& channel, const SendOp& op, Status& status);
   /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
   /// Returns true if the carrier has taken the whole request.

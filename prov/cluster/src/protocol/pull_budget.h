@@ -40,8 +40,8 @@ namespace cluster::protocol {
 struct ArrivalInfo {
   Time now{};
   /// The sum of the delays in both hosts. The delay in the peer's host lasts from the arrival of this side's
-  /// newest frame until the answer. The delay in this host lasts from the arrival of the answer until this
-  /// side reads it. Empty if unknown.
+  /// newest frame until the peer answers. The delay in this host lasts from the arrival of the answer until
+  /// this side reads it. Empty if unknown.
   std::optional<Duration> host_delay{};
 };
 

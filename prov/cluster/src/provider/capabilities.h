@@ -181,8 +181,8 @@ inline constexpr Capabilities kDgramCapabilities{
     .message_max = wire::kFrameMax - wire::kDatagramHeaderMax,
     .remote_ranges_max = 0,
 };
-/// Returns the capabilities for an interface whose frames have at most `frame_max` bytes. For datagrams, this
-/// reduces the message size.
+/// Returns the capabilities for an interface whose frames have at most `frame_max` bytes. These frames limit
+/// the message size of FI_EP_DGRAM.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
 
 /// Properties of the caller of fi_getinfo and of the core, and a limit that depends on the settings. The core

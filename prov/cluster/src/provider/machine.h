@@ -29,7 +29,7 @@ class EndpointKeys {
   /// Adds keys. They are removed when the returned handle is destroyed.
   std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
     // The handle is created before the lock is taken. If shared_ptr has no memory for the handle, it calls
-    // the deleter at once, and the deleter takes the lock itself.
+    // the deleter at once, and the deleter takes the lock, too. With the lock held, this would be a deadlock.
     std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
     const std::lock_guard guard(lock_);
     keys_[name] = keys;

@@ -38,7 +38,7 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
                        const Options& options, const Environment& environment, bool sessions = true);
 
 /// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or
-/// a key excludes the device, or if there is none that works, returns nullopt and sets `reason`.
+/// a key excludes the device, or if no device works, returns nullopt and sets `reason` to the cause.
 std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
                                           std::string& reason);
 

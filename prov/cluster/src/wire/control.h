@@ -1,6 +1,6 @@
-// Frames that belong to no flow. A ControlFrame is small, has a fixed size, and includes its checksum. It is
-// a reset; a keep-alive, a path challenge or a question about a sibling; or the answer to one of these three.
-// A DatagramHeader begins a datagram, which carries a message.
+// Frames that belong to no flow. A ControlFrame is small, and includes its checksum. It is a reset, a
+// question, or the answer to a question. There are three questions: keep-alives, path challenges, and
+// questions about siblings. A DatagramHeader begins a datagram, which carries a message.
 #pragma once
 
 #include <array>
