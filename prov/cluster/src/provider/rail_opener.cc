@@ -162,7 +162,7 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
     if (port)
       opened = os::open_verbs_link(options.text(Options::Name::test_verbs), *port, environment, why_not);
     if (opened.link == nullptr) {
-      // A node without RDMA devices says so once, not once for each interface.
+      // On a node without RDMA devices, all interfaces have the same reason, which is logged once.
       if (why_not != reason)
         environment.log.info("%s has no rail over an RDMA device: %s", place.interface.name.c_str(),
                              why_not.c_str());
