@@ -14,7 +14,8 @@
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
 // (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,
-// because the path must be able to carry such frames.
+// because the path must be able to carry such frames. Only a challenge that announces a new address of this
+// side is short.
 #pragma once
 
 #include <algorithm>
@@ -100,13 +101,14 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, gives the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Returns true if nothing unusual waits to be sent: no repetition, probe, part or retry on a full link.
+  /// Returns true if no repeated frame, no zero window probe and no part is due, and neither a full link nor
+  /// the pacer holds frames back.
   bool ordinary() const {
     return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
            pacer_allows_at_ == kNever;
   }
-  /// Sends the only queued frame, which must have a body. The caller has filled in the acknowledgement in
-  /// `numbers`. Returns false if the link is full; the frame then stays queued.
+  /// Sends the only queued frame, which must have a body. The caller must have filled in the acknowledgement
+  /// in `numbers`. Returns false if the link is full; the frame then stays queued.
   bool send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers);
   /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
   /// acknowledgement. Until the next turn, deadline() returns kNever, because the deadline of the

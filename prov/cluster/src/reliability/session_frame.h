@@ -49,7 +49,7 @@ class RunEncoder {
   RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits,
              const OutgoingAck& ack);
   AckIncluded included() const { return included_; }
-  /// Encodes frame `identity.sequence`, which belongs to the run.
+  /// Encodes frame `identity.sequence`, which must belong to the run.
   void encode(const FrameIdentity& identity, Front& front, link::OutFrame& out);
 
  private:

@@ -83,7 +83,7 @@ class AssociationTable {
   bool has_id_alone(const Association& next);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
-  /// By source address.
+  /// The associations that open frames from each source address.
   std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
   std::deque<Name> unconfirmed_;  ///< oldest first; some of them may meanwhile be confirmed or dropped

@@ -67,7 +67,7 @@ class JobKey {
 
 using JobKeys = std::vector<std::shared_ptr<const JobKey>>;
 
-/// The keys of an endpoint. The endpoint seals with the first key, and accepts frames of all keys.
+/// The keys of an endpoint. The endpoint prefers the first key, and accepts frames of all keys.
 struct Credentials {
   JobKeys keys;
   Mode mode = Mode::auth;
