@@ -389,8 +389,8 @@ void GroupTable::report(GroupEntry& entry) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
       case GroupEvent::Kind::unicast:
         log.info(
-            "group %s: multicast does not reach %s, so messages to it are sent by unicast (does a switch "
-            "or router between the two nodes filter multicast?)",
+            "group %s: multicast does not reach %s, so messages to this member are sent by unicast (does "
+            "a switch or router between the two nodes filter multicast?)",
             address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:
