@@ -189,7 +189,7 @@ void ConnectionEndpoint::drop_earlier(const protocol::UnexpectedMessage& message
   }
 }
 
-/// Returns false if the message must be fetched later.
+/// Begins to fetch an announced message. Returns false if this must be tried again later.
 bool ConnectionEndpoint::fetch(const protocol::UnexpectedMessage& announced) {
   fetched_.under_way = true;
   fetched_.from = announced.channel->name;

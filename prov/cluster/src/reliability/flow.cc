@@ -241,8 +241,8 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   const auto asked = challenges_.answered(answer.challenge(), from.to);
   if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
-  // If a later challenge has already moved the peer, this answer does not move it back: the peer may no
-  // longer have the address from which it has answered.
+  // If a later challenge has already moved the peer, this answer moves nothing. The peer may no longer have
+  // the address from which it has answered.
   if (by_engine && asked->claimed_by && asked->at >= moved_peer_asked_at_) {
     moved_peer_asked_at_ = asked->at;
     move_peer(now, *asked->claimed_by, from);

@@ -171,8 +171,8 @@ class Flow {
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// Called when the peer no longer has the session that it named in its opening. The flow forgets that
   /// opening and waits for the peer's next session. Returns false if the peer has already sent a numbered
-  /// frame, an acknowledgement or a fin in that session, if the peer has named no session, or if the flow has
-  /// ended.
+  /// frame, an acknowledgement or a fin in that session. Also returns false if the peer has named no session,
+  /// or if the flow has ended.
   bool reopen(Time now);
   /// Returns true if no numbered frame and no fin of the peer's session has arrived. In this case nothing of
   /// that session has been delivered, so another session of ours may still adopt the peer's session.

@@ -4,13 +4,14 @@
 //
 // Invariants: every transmission of a frame has its own number, larger than all earlier ones. So an
 // acknowledgement always says which transmission it is for (RFC 9002). A frame that the link does not take
-// counts as not sent. It stays queued or lost, and the sender tries the link again after kRetryLink.
+// counts as not sent. Such a frame stays queued, or in the queue of lost frames. The sender tries the link
+// again after kRetryLink.
 //
-// Two kinds of frames may leave although the windows are full: a frame that a tail loss probe or a
-// retransmission timeout retransmits, and a zero window probe (docs/protocol.md 4.4). A frame that has become
-// too long for the path leaves in parts, which together are one transmission. While the peer's session is
-// unknown, a frame leaves without its segments, because the peer would not accept them and the frame might be
-// too long. Such a frame is named a call.
+// Two kinds of frames may leave although the windows are full (docs/protocol.md 4.4): a frame that a tail
+// loss probe or a timeout retransmits, and a zero window probe. A frame that has become too long for the path
+// leaves in parts, which together are one transmission. While the peer's session is unknown, a frame leaves
+// without its segments, because the peer would not accept them and the frame might be too long. Such a frame
+// is named a call.
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
 // (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,

@@ -8,9 +8,9 @@
 // if it has sent a frame several times without an acknowledgement, and no frame of that length has arrived
 // for a while. (A full queue also drops a frame repeatedly, but lets others of that length pass.) From then
 // on frames are at most kInitialFrameSize long. After a second black hole they are at most least() long,
-// which every path carries. If the search for the longest frame was complete, it begins again, because the
-// cause may have been an outage, or a peer that computes and does not answer. Queued and outstanding frames
-// keep their sequences, so frames that have become too long leave in parts (PartEncoder).
+// which every path carries. If the search for the longest frame was complete, it begins again. The cause may
+// have been an outage, or a peer that computes and does not answer. Queued and outstanding frames keep their
+// sequences, so frames that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -118,8 +118,8 @@ class FrameSize {
   /// A frame of this size fits on every path that carries IPv4 datagrams of 576 bytes (RFC 1122 3.3.2).
   /// Nearly every path does.
   static constexpr std::size_t kLeastFrameSize = 548;
-  /// Frames of this size leave without a probe. This is the longest frame over IPv4 and UDP on an Ethernet
-  /// with an MTU of 1500.
+  /// Frames of this size leave without a probe. The longest frame over IPv4 and UDP has this size on an
+  /// Ethernet with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
   static constexpr std::size_t kRunSegmentBytes = 20;  ///< bytes of the segment header in a frame of a run

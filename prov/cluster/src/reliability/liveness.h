@@ -116,7 +116,7 @@ enum Matter : std::uint8_t {
   /// forged.
   kErrorsOnce = 16,
   kRefusal = 32,  ///< the fact that the peer's kernel has refused a connection
-  kProbe = 64,    ///< the reason to ask the peer's kernel
+  kProbe = 64,    ///< the doubt that makes this side ask the peer's kernel
   /// Resets that say `translated`. Answers to keep-alives do not end these grounds, because such answers pass
   /// the router, too.
   kTranslation = 128,
@@ -229,7 +229,7 @@ class Liveness {
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }
   /// News for the log about a peer that is silent although its kernel says that the process exists. `lasts`:
-  /// the silence has lasted for kWorthALine. `over`: it has ended. Each is returned once.
+  /// the silence has lasted for kWorthALine. `over`: the silence has ended. Each of the two is returned once.
   enum class News : std::uint8_t { none, lasts, over };
   News take_news();
 

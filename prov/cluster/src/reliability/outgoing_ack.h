@@ -19,10 +19,11 @@ namespace cluster::reliability {
 /// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for the acknowledgement of this frame. If the last acknowledgement for
-/// which the peer waited left with a reply of the application, or could have done so, the next one waits for
-/// a reply, too, but at most kReplyWait. (TCP stacks call this "pingpong mode".) Otherwise the
-/// acknowledgement leaves at once, because the application may compute for a long time before it replies.
+/// A frame may say that the peer waits for the acknowledgement of this frame. The acknowledgement then waits
+/// for a reply of the application, at most kReplyWait. It does so only if the last acknowledgement for which
+/// the peer waited left with a reply, or could have left with one. (TCP stacks call this "pingpong mode".)
+/// Otherwise the acknowledgement leaves at once, because the application may compute for a long time before
+/// it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -124,7 +125,8 @@ class AnswerDelay {
  private:
   static constexpr int kInTimeMin = 4;
   static constexpr int kMissCost = 16;
-  /// This is longer than a reply takes, because the transmission of the answers alone delays the reply.
+  /// How soon data must follow answers that left alone to count as data that could have carried them. This
+  /// time is longer than a reply takes, because the transmission of the answers delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
   /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after a useless

@@ -45,8 +45,8 @@ class TurnDelay {
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
-  /// An answer counts as late only after this many delays: at least two, because the question waits for a
-  /// turn of the peer, and the answer waits for a turn of this side.
+  /// An answer counts as late only after this many delays. It needs at least two, because the question waits
+  /// for a turn of the peer, and the answer for a turn of this side.
   static constexpr int kTurnsPerAnswer = 3;
 
  private:

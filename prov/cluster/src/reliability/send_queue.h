@@ -46,8 +46,7 @@ class SendQueue final : public carrier::Carrier {
 
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t fragment_max(const wire::Segment& segment) const override;
-  /// Returns half of the bytes that may be in flight now. The congestion window shows how many bytes the path
-  /// takes at once.
+  /// Returns half of the bytes that the congestion window and Handshake::window() allow in flight now.
   std::size_t eager_limit() const override;
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
@@ -104,7 +103,7 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
-  static constexpr std::size_t kAloneMax = 8;  ///< takes_alone() requires that fewer frames are in flight
+  static constexpr std::size_t kAloneMax = 8;  ///< takes_alone() requires fewer frames than this in flight
   /// The most frames that one post() uses, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
   /// Payloads shorter than this are copied, because a copy is cheaper than a reference to user memory.

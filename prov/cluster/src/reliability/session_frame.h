@@ -1,7 +1,7 @@
-// Encodes a frame of a session when it is sent: writes the header and the acknowledgement before the stored
-// segments, and also the opening until the peer has shown that it has the opening. So a retransmission
-// carries current values. A frame has a body of its own or belongs to a run. A frame that has become too long
-// for the path is cut into parts.
+// Encodes a frame of a session when the frame is sent. Writes the header and the current acknowledgement
+// before the stored segments, so a retransmission carries current values. Also writes our opening until the
+// peer has shown that it has the opening. A frame has a body of its own or belongs to a run. A frame that has
+// become too long for the path is cut into parts.
 #pragma once
 
 #include <array>

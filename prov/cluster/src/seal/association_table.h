@@ -61,7 +61,7 @@ class AssociationTable {
   /// Adds an unconfirmed association. Returns null if a confirmed association has the same id and shares an
   /// address with the new one.
   Association* add(std::unique_ptr<Association> association);
-  /// Confirms the association. From now on it seals the frames to all addresses of the peer.
+  /// Confirms the association, which from then on seals the frames to all addresses of the peer.
   void make_current(Association& association);
 
   std::size_t size() const { return associations_.size(); }

@@ -8,7 +8,7 @@
 //                                                           memory key     connections inside a node
 //                                                           pair keys      one per direction (association.h)
 //
-// The object does not keep the key material. If possible, its owner places the object in memory that is not
+// A JobKey does not keep the key material. If possible, its owner places the JobKey in memory that is not
 // part of core dumps (os/secret_memory.h).
 #pragma once
 
