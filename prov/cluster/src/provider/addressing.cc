@@ -75,7 +75,7 @@ SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t for
   const Family family = api::family_of_format(format);
   const SocketAddress found = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (found.empty() || (family != Family::none && found.family() != family)) {
-    reason = "the address in the hints is not a socket address of addr_format";
+    reason = "the address in the hints does not have the format that addr_format names";
     return {};
   }
   return found;

@@ -135,7 +135,7 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   // not these hints.
   const bool concerns_all = choose_address(places, plain) == nullptr;
   if (concerns_all && !warned_.exchange(true)) {
-    log_.warn("nothing is offered: %s", reason.c_str());
+    log_.warn("this provider offers nothing: %s", reason.c_str());
   } else {
     log_.info("this provider is not offered: %s", reason.c_str());
   }
@@ -184,8 +184,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
     first = std::move(info);
   }
   if (first == nullptr) return refuse(-FI_ENODATA);
-  log_.info("offering %s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
-            place->reason.c_str());
+  log_.info("this provider is offered on %s %s (%s)", place->interface.name.c_str(),
+            place->address.ip_text().c_str(), place->reason.c_str());
   *list = first.release();
   return 0;
 }

@@ -42,7 +42,7 @@ class GetInfo {
   const Options& options_;
   std::uint32_t core_version_;
   std::uint32_t provider_version_;
-  std::atomic<bool> warned_{false};  ///< the warning "nothing is offered" has been logged
+  std::atomic<bool> warned_{false};  ///< the warning "offers nothing" has been logged
 };
 
 }  // namespace cluster::provider
