@@ -75,7 +75,7 @@ bool HelloSender::begin(const os::LocalSocket& socket, std::string& reason) {
   if (!proof_) return send_hello(socket, reason);
   const seal::ProofRequest request = proof_->request();
   if (socket.send(as_bytes(&request, sizeof request))) return true;
-  reason = "it has closed the connection";
+  reason = "the peer has closed the connection";
   return false;
 }
 

@@ -96,8 +96,8 @@ bool RegionUsers::wait_while(const User& user, Busy&& busy) {
     if (user.gone()) return true;
     if (clock_.now() > deadline) {
       log_.warn(
-          "process %d does not finish a remote access (is it stopped?): fi_close fails, and the memory stays "
-          "registered",
+          "process %d does not finish a remote access (is it stopped?): fi_close of the region fails, and "
+          "the memory stays registered",
           user.process.number());
       return false;
     }

@@ -147,7 +147,7 @@ void RingListener::accept_connections(Inboxes& inboxes) {
   // enough.
   if (!reason.empty() && !logged_accept_failed_)
     environment_.log.warn(
-        "cannot accept the shared memory connection from a peer on this node, so the peer waits: %s",
+        "cannot accept the shared memory connection from a peer on this node (%s): the peer waits",
         reason.c_str());
   logged_accept_failed_ = !reason.empty();
 }

@@ -87,7 +87,7 @@ void RingOpener::leave_ring(LocalPeer& peer) {
       "endpoint's key (does it belong to another job?); messages use the network instead",
       peer.name().text().c_str());
   parts_.context.reach.go_farther(peer.common, parts_.transport,
-                                  "no shared memory: its reader has not proved that it has the key");
+                                  "no shared memory: the peer has not proved that it has the key");
 }
 
 /// Adopts or refuses the ring of a peer. Returns false if this side cannot answer the peer yet. In this case
@@ -141,10 +141,10 @@ const char* RingOpener::close_earlier(Peer& peer, Inbox& next) {
     end_predecessor(peer, next);
     return nullptr;
   }
-  if (!local->inbox->peer_gone()) return "another process uses its address and still runs";
+  if (!local->inbox->peer_gone()) return "another process has this address and still runs";
   if (next.peer_epoch() <= local->inbox->peer_epoch()) {
-    return "its start time is not later than that of the process that had this address before (was the clock "
-           "set back?)";
+    return "the endpoint was not opened later than the one that had this address before (was the clock set "
+           "back?)";
   }
   if (!local_.drain(*local)) {
     return "messages from the process that had this address before still wait for space in the unexpected "

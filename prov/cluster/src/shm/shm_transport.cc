@@ -45,7 +45,7 @@ OpenResult ShmTransport::open(Peer& peer, std::string& reason) {
   if (opening == OpenResult::unreached) transport::add_reason(reason, "no shared memory: " + why_not);
   if (opening != OpenResult::reached) return opening;
   reason = "the peer is on this node";
-  parts_.context.environment.log.info("peer %s is reached over shared memory: it is on this node",
+  parts_.context.environment.log.info("peer %s is reached over shared memory: the peer is on this node",
                                       peer.name().text().c_str());
   return opening;
 }
