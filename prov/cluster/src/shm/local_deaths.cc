@@ -114,7 +114,8 @@ void LocalDeaths::check(LocalPeer& peer) {
 }
 
 /// Returns true if the peer has closed, if it has never attached a ring, or if this side noticed its end
-/// kReportDelay ago. Until then the descriptor of its process is not watched, because it stays readable.
+/// kReportDelay ago. During this delay the descriptor of the peer's process is not watched, because it stays
+/// readable.
 bool LocalDeaths::may_report(LocalPeer& peer) {
   if (peer.inbox == nullptr && peer.outbox->connected()) return true;
   if ((peer.inbox != nullptr && peer.inbox->peer_closed()) ||
