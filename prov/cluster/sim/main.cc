@@ -1,4 +1,4 @@
-// cluster-sim: runs seeds. The seed is printed before anything else happens.
+// cluster-sim: runs seeds. It prints the seed before anything else happens.
 #include <CLI/CLI.hpp>
 #include <cinttypes>
 #include <cstdio>
