@@ -40,7 +40,8 @@ void release(void* memory) {
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
-// A sanitizer has two such operators of its own. The operator delete below could not release their memory.
+// A sanitizer has such operators of its own, whose memory the operator delete below could not release. So
+// these two replace them.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return try_allocate(size); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return try_allocate(size); }
 void operator delete(void* memory) noexcept { release(memory); }

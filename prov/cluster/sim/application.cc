@@ -5,8 +5,8 @@
 namespace cluster::sim {
 namespace {
 
-/// While the network is away for long, an application that is stalled again and again posts at most so many
-/// receives.
+/// While the network is away for long, an application that is stalled again and again keeps at most so many
+/// receives posted.
 constexpr std::size_t kPostedMax = 2048;
 constexpr std::uint64_t kStreamRma = 6;
 constexpr std::uint64_t kStreamAtomics = 9;
@@ -98,7 +98,7 @@ bool Application::start_operation() {
     if (tokens_ > 0) --tokens_;
   }
   if (!started) {
-    // This may be possible a little later.
+    // The operation may be possible a little later.
     wake_by(env_.event_queue.now() + StallWatch::kStallTime);
     return false;
   }

@@ -17,8 +17,8 @@ class StallWatch {
  public:
   static constexpr Duration kStallTime = 2ms;
 
-  /// `by_peer`: a peer has caused the end. False if the host itself has: its receive was canceled, or its
-  /// peek found no message.
+  /// An operation has ended. `by_peer`: a peer has caused that. False if the host itself has: its receive
+  /// was canceled, or its peek found no message.
   void operation_ended(bool by_peer) {
     ++ended_;
     if (by_peer) in_a_row_ = 0;

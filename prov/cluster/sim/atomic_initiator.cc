@@ -18,7 +18,7 @@ using wire::AtomicOp;
 /// Marks the contexts of atomic operations.
 constexpr std::uint64_t kAtomicContext = std::uint64_t{1} << 50;
 constexpr std::uint64_t kKey = std::uint64_t{1} << 60;
-/// Most operations target the first words of a row, so that they meet there.
+/// Most operations target so many words at the beginning of a row, so that they meet there.
 constexpr std::size_t kHotWords = 3;
 
 /// Stores one element of this size for each value.
@@ -66,7 +66,7 @@ AtomicOperation AtomicInitiator::draw_operation(HostNumber to, AtomicRegion& reg
   access.count = random_.chance(700'000) ? 1 : random_.between(1, AtomicRegion::kRowWords - access.first);
   while (!region.has_space(access.row, access.first, access.count) &&
          access.first + 1 < AtomicRegion::kRowWords) {
-    ++access.first;  // the words before it have no space
+    ++access.first;  // the words before cannot record more
     access.count = 1;
   }
   const bool used_up = !region.has_space(access.row, access.first, access.count);

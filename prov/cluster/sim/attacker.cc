@@ -11,7 +11,7 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamAttacker = 9;
-constexpr std::uint32_t kTrainsJoined = 10'000;  ///< how many of a million frames of hosts it joins
+constexpr std::uint32_t kTrainsJoined = 10'000;  ///< how many of a million frames of hosts the forger joins
 constexpr Duration kSiegePause = 40us;           ///< longest time between two frames
 constexpr std::uint64_t kLateEpoch = std::uint64_t{1} << 60;
 using wire::SegmentKind;
@@ -217,7 +217,7 @@ void Attacker::forge() {
   switch (random_.below(9)) {
     case 8: return forge_icmp_error(name, to);
     case 0: return send(call(name, number() | 1), random_.chance(700'000) ? name : hosts_, 0, to);
-    case 1: {  // the call names two addresses, one of which is its own
+    case 1: {  // a call with two addresses, one of which is the attacker's
       const bool own_name = random_.chance(500'000);
       Frame frame = call(own_name ? hosts_ : name, number() | 1);
       frame.rails.push_back(address_of(own_name ? name : hosts_));

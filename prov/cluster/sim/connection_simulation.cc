@@ -133,7 +133,7 @@ void ConnectionSimulation::kill() {
   ConnectionHost& host = *hosts_[random_.below(hosts_.size())];
   if (host.free()) return;
   host.kill();
-  if (random_.chance(kMillion / 2)) listen_again();  // otherwise only at the end
+  if (random_.chance(kMillion / 2)) listen_again();  // otherwise hosts listen again only at the end
 }
 
 void ConnectionSimulation::cut() {

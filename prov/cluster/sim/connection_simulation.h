@@ -1,7 +1,7 @@
 // Connections (FI_EP_MSG) on a simulated clock and network, judged by ConnectionOracle. Endpoints connect,
 // accept, reject, exchange messages, shut down, close, and die. An address is soon used by the next
 // endpoint. The tested objects are whole engines with their connections (src/connection). The simulation
-// does what api/ does with a request: it opens an endpoint for it.
+// does what api/ does with a request: it opens an endpoint.
 #pragma once
 
 #include <memory>

@@ -3,7 +3,7 @@
 // sender was away. If the next process on the host has begun by then, nothing is checked.
 //
 // A sender that hears no other host may regard the silence of a host as an outage, and then waits for
-// longer. A sender that could hear another host all the time may not.
+// longer. A sender that could hear another host all the time must not do that.
 #pragma once
 
 #include <array>
@@ -38,8 +38,7 @@ class DeathWatch final : public EventHandler {
   /// to them.
   static constexpr Duration kAnsweredWithin = 1500ms;
   static constexpr Duration kSilentSlack = 1s;
-  /// For so long after the death of a process, the attacker on the path may send frames again that were
-  /// lost.
+  /// For so long after the death of a process, the attacker on the path may send lost frames again.
   static constexpr Duration kKeptLongest = 3s;
   /// The longest reboot of all switches. Nobody notices a death during a reboot.
   static constexpr Duration kRebootLongest = 45s;

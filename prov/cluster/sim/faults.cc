@@ -10,7 +10,7 @@ constexpr std::size_t kNarrowPath = 548;  ///< payload with an MTU of 576
 
 constexpr std::array<std::string_view, 5> kNames{"none", "network", "hosts", "restarts", "outage"};
 
-/// An event of the schedule is the number of an incident. This bit says that the incident ends.
+/// The note of an event is the number of an incident. This bit is set if the incident ends.
 constexpr std::uint64_t kEnds = std::uint64_t{1} << 32;
 
 /// If a clock jumped further, a peer that has just started would seem to have been silent for long.
@@ -163,7 +163,8 @@ void draw_restarts(std::uint32_t hosts, Duration horizon, SimNetwork& network, F
 std::vector<std::string_view> severity_names() { return {kNames.begin(), kNames.end()}; }
 
 bool draw_severity(std::string_view name, SeededRandom& random, Severity& out) {
-  // The severity is drawn even if it is given. So the rest of the run does not depend on that.
+  // The severity is drawn even if it is given. So the numbers that are drawn later are the same in both
+  // cases.
   const auto drawn = static_cast<Severity>(random.below(kNames.size()));
   out = drawn;
   if (name.empty() || name == "any") return true;
@@ -360,8 +361,8 @@ void FaultSchedule::begin(const Incident& incident) {
     case Kind::no_progress_thread:
       return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
     case Kind::stopped:
-      // With a key, a peer that has never met the process does not wait for it, even if its kernel says that
-      // it exists.
+      // With a key, a peer that has never met the process does not wait for it, even if the kernel says that
+      // the process exists.
       if (plan_.keyed && incident.duration >= plan_.outage_min) oracle_.incarnations().hides(incident.host);
       return host.pause(incident.duration, SimHost::PauseKind::stopped);
     case Kind::clock_jump: return host.jump_clock(incident.duration);

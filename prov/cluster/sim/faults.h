@@ -61,7 +61,7 @@ struct FaultPlan {
   Duration outage_min{0};  ///< a shorter interruption is no outage
   Duration lasts{0};       ///< the least duration of the workload
   std::vector<Incident> incidents;
-  std::vector<bool> answered;  ///< for each host: its peers soon hear that its process has ended
+  std::vector<bool> answered;  ///< for each host: whether peers soon hear of the end of its process
   bool keyed = false;          ///< the hosts have keys
 };
 
@@ -77,8 +77,8 @@ FaultPlan draw_faults(Severity severity, std::uint32_t hosts, Duration horizon, 
 void draw_ethertype_blocks(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
                            SeededRandom& random);
 
-/// Draws routers or tunnels on the way from some hosts, which carry shorter frames than the links do: from
-/// the beginning, or for a while.
+/// Draws routers or tunnels on the way from some hosts, which carry only frames that are shorter than the
+/// links allow: from the beginning, or for a while.
 void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
                        SeededRandom& random);
 

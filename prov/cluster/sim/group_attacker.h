@@ -8,7 +8,7 @@
 //   - a frame without a seal, as the sender would have sent it without a key: with a correct checksum, at one
 //     of the next places of the stream
 //
-// It does not see what travels in pipes, because pipes stand for flows. PathAttacker attacks flows.
+// It does not see what travels in pipes: they stand for flows between two hosts. PathAttacker attacks flows.
 //
 // It acts only when a frame passes, so a silent network stays silent.
 #pragma once
@@ -42,7 +42,7 @@ class GroupAttacker final : public GroupTap {
   GroupNetwork& network_;
   std::vector<SocketAddress> hosts_;
   SeededRandom random_;
-  std::uint32_t rate_;  ///< how many of a million frames it uses for an attack
+  std::uint32_t rate_;  ///< chance of an attack for each frame that passes, in a million
   std::vector<Seen> kept_;
   std::uint64_t frames_ = 0;
 };

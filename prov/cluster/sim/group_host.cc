@@ -9,7 +9,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kKey = 0x1122334455667788;
-constexpr std::uint64_t kDelivered = std::uint64_t{1} << 62;  ///< in tokens of messages with Until::delivered
+/// This bit is set in the tokens of messages that were posted with Until::delivered.
+constexpr std::uint64_t kDelivered = std::uint64_t{1} << 62;
 
 group::GroupSettings settings_of(const GroupHostSettings& host) {
   group::GroupSettings settings{.key = kKey, .path = {.to = GroupSocket::group()}, .role = host.role};

@@ -31,7 +31,7 @@ class GroupOracle {
   /// A member has left. It receives no more, but its own messages must still reach all others.
   void left(Membership one) { left_.insert(one); }
   void died(Membership one) { died_.insert(one); }
-  /// `receiver` has met `sender`. It takes what the sender posts after the first such call.
+  /// `receiver` has met `sender`. The receiver must take what the sender posts after the first such call.
   void met(Membership receiver, Membership sender);
   /// Throws if messages are missing between members that are still together. Called at the end of a run.
   void check_complete() const;

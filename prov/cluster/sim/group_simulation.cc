@@ -10,7 +10,7 @@
 namespace cluster::sim {
 namespace {
 
-constexpr Duration kNoticeAfter = 800ms;  ///< after a death
+constexpr Duration kNoticeAfter = 800ms;  ///< from a death until others notice it
 constexpr Duration kSettleMax = 60s;      ///< after the last fault
 constexpr std::uint64_t kStepsMax = 20'000'000;
 
@@ -172,7 +172,7 @@ RunReport GroupSimulation::run() {
     if (events_.steps() > kStepsMax) throw LivenessFailure("the members never come to rest");
   }
   if (!settled()) throw LivenessFailure("a message is not over, or a member cannot leave");
-  const Time end = events_.now() + 1s;  // messages that were only reported as copied arrive
+  const Time end = events_.now() + 1s;  // messages with Until::copied arrive
   while (!events_.empty() && events_.next() < end) events_.step();
   oracle_.check_complete();
   RunReport report;

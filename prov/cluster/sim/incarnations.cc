@@ -36,7 +36,8 @@ bool Incarnations::is_of_earlier_incarnation(HostNumber host, HostNumber to, std
   return found != announced->sessions.end() && found->second < hosts_[host].incarnation;
 }
 
-/// Returns true if the host announced this session to `to` last, and its present incarnation did so.
+/// Returns true if this is the session that the host announced to `to` last, and its present incarnation
+/// announced it.
 bool Incarnations::is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const {
   const Lane* const announced = lane(host, to);
   if (session == 0 || announced == nullptr || announced->last_session != session) return false;
@@ -62,7 +63,7 @@ bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::F
   // Of two processes that name our session, the engine refuses the second.
   const bool names_our_session = names_ours && lane.named_by == packet.incarnation;
   if (names_our_session && packet.incarnation > lane.proven_incarnation) {
-    if (ended) lane.met_ended_peer = hosts_[at].incarnation;  // openings that came meanwhile prove nothing
+    if (ended) lane.met_ended_peer = hosts_[at].incarnation;  // openings that came before prove nothing
     lane.proven_incarnation = packet.incarnation;
     lane.proven_time = now;
   }
@@ -107,8 +108,8 @@ std::uint32_t Incarnations::known(HostNumber from, HostNumber to) const {
 
 /// An opening names no incarnation of its receiver. If a new incarnation takes an opening for its own that
 /// was meant for an earlier one, it has a session that the peer has closed, until one of the two is reset.
-/// In the other case, an incarnation that has ended meanwhile has answered an opening. Its session has to be
-/// closed, perhaps by the next incarnation, if this one takes a repeated opening for its own.
+/// Or an incarnation that has ended meanwhile has answered an opening. Its session has to be closed, perhaps
+/// by the next incarnation, if this one takes a repeated opening for its own.
 bool Incarnations::session_uncertain(HostNumber host, HostNumber by) const {
   const Lane* const heard = lane(by, host);
   const std::uint32_t incarnation = hosts_[host].incarnation;

@@ -101,8 +101,8 @@ class Incarnations {
     /// first did so.
     std::uint32_t proven_incarnation = 0;
     Time proven_time{};
-    /// The session that was named, and the first incarnation of `from` that named it. The session is with
-    /// this incarnation.
+    /// The session that `to` had announced last when `from` named it, and the first incarnation of `from`
+    /// that named it. The session is with this incarnation.
     std::uint32_t named = 0;
     std::uint32_t named_by = 0;
     /// The session that the living incarnation of `from` has named, this incarnation, and the moment of its

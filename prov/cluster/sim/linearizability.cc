@@ -11,7 +11,7 @@ namespace {
 using WordKind = WordOperation::Kind;
 using IndexSet = std::uint64_t;  ///< a set of indices, one bit for each
 
-/// The search gives up after so many states. Histories that are drawn sensibly need some hundred.
+/// The search gives up after so many states. Histories that are drawn sensibly need some hundred states.
 constexpr std::size_t kStatesMax = 1'000'000;
 
 constexpr std::array<const char*, 15> kKindNames{

@@ -10,8 +10,9 @@
 // of the set of executed operations and the values of the words. A read that finds the value which it
 // fetched is executed at once.
 //
-// Some promises say more than real time. The history expresses them by `after`, or by an earlier `ended`.
-// For example, an operation has ended when another process learns of it by a message, a fence or a counter.
+// Some promises are stronger than the order in real time. The history expresses them by `after`, or by an
+// earlier `ended`. For example, an operation has ended when another process learns of it by a message, a
+// fence or a counter.
 #pragma once
 
 #include <cstddef>

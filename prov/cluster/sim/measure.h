@@ -29,7 +29,7 @@ struct Measured {
   std::uint64_t retransmitted = 0;
   std::uint64_t timeouts = 0;
   Duration worst_stall{0};         ///< longest time between two arrivals at a receiving host
-  std::size_t bytes_per_peer = 0;  ///< largest memory of an engine, divided by its peers
+  std::size_t bytes_per_peer = 0;  ///< largest memory of an engine, divided by the number of its peers
   std::uint64_t digest = 0;
 
   double gigabits() const { return static_cast<double>(bytes) * 8 / static_cast<double>(duration.count()); }

@@ -53,7 +53,8 @@ void MessageReceiver::draw_receive(Receive& receive) {
   const auto from = static_cast<HostNumber>(random_.below(env_.hosts));
   if (!random_.chance(plan.wildcard)) receive.from = from;
   if (!receive.tagged) {
-    receive.capacity = std::max(receive.capacity, kNumberedFrom);  // fewer do not identify a message
+    // Fewer bytes would not show which message it is.
+    receive.capacity = std::max(receive.capacity, kNumberedFrom);
     return;
   }
   if (random_.chance(plan.exact)) {

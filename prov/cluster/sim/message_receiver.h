@@ -66,7 +66,7 @@ class MessageReceiver {
   Quarantine& quarantine_;
   std::size_t size_max_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Operation>> operations_;  ///< by context
-  std::vector<std::uint64_t> posted_;                                         ///< in the order of posting
+  std::vector<std::uint64_t> posted_;                                         ///< contexts in posting order
   std::vector<Claim> claims_;
   std::size_t wildcards_posted_[2] = {0, 0};  ///< untagged, tagged
   std::uint64_t contexts_ = 0;

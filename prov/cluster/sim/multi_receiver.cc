@@ -13,8 +13,8 @@ namespace {
 constexpr std::uint64_t kMultiContext = std::uint64_t{1} << 51;
 constexpr std::byte kUnused{0xA6};
 constexpr std::byte kTaken{0xA7};
-/// Some buffers are released once fewer than so many bytes of them are used. So a few small messages reach
-/// the limit exactly.
+/// Some buffers must be released once a drawn number of bytes, at most this, is used. So a few small
+/// messages reach the limit exactly.
 constexpr std::size_t kFewBytes = 256;
 
 }  // namespace

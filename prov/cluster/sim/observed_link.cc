@@ -76,8 +76,8 @@ std::size_t ObservedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// Returns how many of the bytes the engine may read in this turn. A datagram that is no frame must not take
-/// a frame with it.
+/// Returns how many of the bytes the engine may read in this turn. If a datagram is no frame, no genuine
+/// frame may be lost with it.
 std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
   for (link::ArrivalWalk walk(arrival); !walk.done();) {
     const ConstBytes rest = walk.datagram();
@@ -100,8 +100,8 @@ std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
   return arrival.bytes.size();
 }
 
-/// If it is known which bytes are one datagram, a refused datagram must not contain an undamaged frame of a
-/// host.
+/// If the link says which bytes are one datagram, a refused datagram must not contain an undamaged frame of
+/// a host.
 void ObservedLink::check_refused(ConstBytes bytes, const link::InFrame& arrival) const {
   if (arrival.segment == 0) return;
   for (const SimLink* wire : wires_) {

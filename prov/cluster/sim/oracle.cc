@@ -131,9 +131,9 @@ void Oracle::match(const Receive& receive, const Message& message) {
                          receive.ignore};
   if (!receive.tagged) criteria.ignore = ~std::uint64_t{0};
   if (!criteria.accepts(message.tag)) fail("matched a receive that does not take it", message);
-  // Such messages came in late copies of frames to an earlier incarnation, perhaps of two sessions that have
-  // both ended. Each session keeps its order, but a receiver that knows neither session cannot order the
-  // two.
+  // The order of messages to an earlier incarnation is not judged. They came in late copies of frames,
+  // perhaps of two sessions that have both ended. Each session keeps its order, but a receiver that knows
+  // neither session cannot order the two.
   if (message.started.incarnation != receive.incarnation) return;
   std::uint64_t lane = mix64(std::uint64_t{message.from} << 32 | message.to);
   lane = mix64(lane ^ std::uint64_t{message.from_incarnation} << 32 ^ receive.incarnation);
@@ -150,8 +150,7 @@ const Message& Oracle::received(const Receive& receive, const Completion& comple
       identify(receive, completion, content.first(std::min(content.size(), completion.length)));
   const bool fits = message.length <= receive.capacity;
   const std::size_t length = fits ? message.length : receive.capacity;
-  // `lost` has a meaning for failures only. A success leaves it as it was (protocol/completion.h:
-  // push_success).
+  // `lost` has a meaning for failures only. A success does not set it (protocol/completion.h: push_success).
   const bool lost_right = fits || completion.lost == message.length - length;
   if (completion.status != (fits ? Status::ok : Status::truncated) || completion.length != length ||
       !lost_right) {

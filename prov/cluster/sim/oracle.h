@@ -57,13 +57,13 @@ struct Message {
   std::uint32_t deliveries = 0;                ///< datagrams: receives that got it
   std::uint32_t discarded_incarnation = 0;     ///< of the receiver that discarded it; 0: none has
   std::uint32_t peeked_incarnation = 0;        ///< of the receiver whose peek found it last; 0: none
-  std::uint32_t lost_incarnation = 0;          ///< of the receiver whose receive failed in its place
-  std::uint32_t perhaps_lost_incarnation = 0;  ///< the same, but the receive had another cause, too
+  std::uint32_t lost_incarnation = 0;          ///< of the receiver that lost it: a receive failed instead
+  std::uint32_t perhaps_lost_incarnation = 0;  ///< the same, but the receive had another cause to fail, too
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;
   std::uint32_t order = 0;        ///< position among those of its pair and kind
-  std::size_t remote_before = 0;  ///< how many remote operations of its pair were accepted before
+  std::size_t remote_before = 0;  ///< how many remote operations of its pair were accepted before it
   protocol::CompletionLevel completion_level = protocol::CompletionLevel::transmit;
 };
 
@@ -156,9 +156,9 @@ class Oracle {
 
   std::vector<Message> messages_;
   Incarnations incarnations_;
-  /// By receiver, session and sequence of a frame that is a part. Each frame has an assembly of its own. If
-  /// late copies, which the engine refuses before it assembles, shared an assembly with others, they could
-  /// displace a frame.
+  /// Assemblies of frames that came in parts, by receiver, session and sequence. Each frame has an assembly
+  /// of its own. In a common assembly, late copies could displace a frame: the engine itself refuses such
+  /// copies before it assembles.
   std::map<std::tuple<HostNumber, std::uint32_t, std::uint32_t>, reliability::PartAssembly> parts_;
   std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it, and perhaps still to come
   std::unordered_map<Pair, Lane, PairHash> lanes_;

@@ -29,7 +29,7 @@ struct Packet {
   Time arrived{};             ///< when it reached the receiving process
   bool ethertype = false;     ///< takes the EtherType path
   bool damaged = false;       ///< by the network
-  bool forged = false;        ///< made by an attacker; `from` is the host that it claims to be
+  bool forged = false;        ///< made by an attacker; `from` is the host that the attacker claims to be
   std::uint16_t port = 0;     ///< the sender's port; 0: the usual one
   std::uint16_t to_port = 0;  ///< the receiver's port; 0: its present one
 };

@@ -122,7 +122,7 @@ void PathAttacker::alter(Packet& packet) {
 }
 
 /// Puts the header of this frame before the content of another. If the two frames differ in the header only,
-/// the result is a copy: returns false.
+/// the result is a copy, and the function returns false.
 bool PathAttacker::splice(Packet& packet) {
   const FrameHeader header = header_of(packet);
   const Packet& other = pick_kept();

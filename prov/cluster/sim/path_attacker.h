@@ -43,7 +43,7 @@ class PathAttacker final : public NetworkTap {
   SimNetwork& network_;
   std::uint32_t hosts_;
   SeededRandom random_;
-  std::uint32_t rate_;  ///< how many of a million frames it uses for an attack
+  std::uint32_t rate_;  ///< chance of an attack for each frame that passes, in a million
   std::vector<Packet> kept_;
 };
 

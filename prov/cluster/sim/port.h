@@ -30,8 +30,9 @@ struct Impairment {
   }
 };
 
-/// A longer loss would have to be a cut, of which the oracle knows. A peer that retransmits once a second
-/// would rightly declare its peer dead if it lost dozens of frames in one burst.
+/// The longest burst of losses. In a longer burst, an endpoint that retransmits once a second could lose
+/// dozens of frames, and would rightly declare its peer dead. So a longer loss must be a cut, of which the
+/// oracle knows.
 inline constexpr Duration kBurstMost = 100ms;
 
 struct Port {

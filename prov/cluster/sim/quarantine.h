@@ -1,4 +1,4 @@
-// Keeps buffers that the library has given back for a while, to detect late writes. The buffers are filled
+// Keeps buffers for a while that the library has given back, to detect late writes. The buffers are filled
 // with poison, so a late read shows, too: it would send the poison.
 #pragma once
 

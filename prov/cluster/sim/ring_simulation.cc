@@ -13,7 +13,7 @@ namespace {
 constexpr os::RingLayout kLayout{2048, 1};
 constexpr Duration kSettleMax = 60s;
 constexpr std::uint64_t kStepsMax = 2'000'000;
-constexpr unsigned kCallsMax = 25;  ///< a member makes about so many
+constexpr unsigned kCallsMax = 25;  ///< a member makes about so many calls of the kernel
 
 std::uint64_t note_of(int what, std::size_t process) {
   return static_cast<std::uint64_t>(what) << 32 | process;

@@ -24,7 +24,7 @@ class RmaInitiator {
   /// Closes a region and opens another.
   void replace_region();
   void complete(const protocol::Completion& completion);
-  /// The data of a peer's write has come here.
+  /// A completion has brought the data of a peer's write.
   void remote_write_arrived(const protocol::Completion& completion);
 
   std::size_t under_way() const { return under_way_; }

@@ -35,7 +35,7 @@ constexpr std::array<Column, kColumns> kTable{{
     // Losses come in bursts when a queue overflows. One burst more is 64 KB of some megabytes.
     {"lost %", 0.10, 0.5, false},
     {"again %", 0.10, 0.5, false},
-    // One retransmission timeout takes a millisecond or more, and has to show.
+    // One more retransmission timeout takes a millisecond or more, and must count as worse.
     {"stall ms", 0.25, 0.1, false},
     {"took ms", 0.10, 0, false},
     // An allocation that every peer has costs at least some dozens of bytes.

@@ -170,7 +170,7 @@ void SimHost::wait_after_turn(bool acted, std::uint64_t frames) {
   if (acted || frames != 0 || process_->has_frames()) {
     return wake(busy_until + random_.between(Duration{1}, profile_.poll_gap));
   }
-  // If a deadline is due but led to nothing, the host does not poll at once.
+  // If a deadline is due but led to nothing, the host does not poll again at once.
   wake(std::max(clock_.when(process_->engine().next_deadline()), now + profile_.poll_gap));
   wake(exiting() ? *exit_deadline_ : process_->application().wake_at());
 }
@@ -189,7 +189,7 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
   }
   const Time now = shared_.event_queue.now();
   const bool paused = now < pause_.until;
-  if (!process_->has_link(packet->rail)) {  // an attacker does not know how many rails it has
+  if (!process_->has_link(packet->rail)) {  // an attacker does not know how many rails the host has
     shared_.network.recycle(std::move(packet));
     return true;
   }

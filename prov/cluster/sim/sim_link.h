@@ -48,7 +48,7 @@ class SimLink final : public link::Link {
   void disconnect() { disconnected_ = true; }
 
  private:
-  /// Where the bytes of a packet are that was handed out.
+  /// Where a packet that was handed out lies in the buffers.
   struct Origin {
     std::size_t buffer = 0;  ///< index in in_use_
     std::size_t begin = 0;
@@ -77,7 +77,7 @@ class SimLink final : public link::Link {
   Thinner thinner_;
   std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine reads these until its next call
   std::vector<Origin> origins_;                  ///< where packets lie in these, in order
-  std::size_t last_size_ = 0;  ///< of the frames in the last of these; 0: it takes no further frame
+  std::size_t last_size_ = 0;  ///< length of the frames in the last of these; 0: none may be joined to it
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;

@@ -13,7 +13,7 @@ constexpr std::uint64_t kStreamPort = 1;
 constexpr std::size_t kCableOverhead = 66;
 /// Kernels limit the rate of ICMP errors. A host sends at most one in this time.
 constexpr Duration kIcmpInterval = 1ms;
-/// An ICMP error quotes so many bytes of the UDP payload, because the whole error has 576 bytes.
+/// An ICMP error quotes so many bytes of the UDP payload, because the whole error has at most 576 bytes.
 constexpr std::size_t kIcmpQuote = 520;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
@@ -80,7 +80,8 @@ void SimNetwork::readdress(HostNumber host, RailNumber rail, bool back) {
   port(host, rail).moves = back ? 0 : ++last_move_;
 }
 
-/// Ports outside of the range of the hosts belong to attackers, which do not move.
+/// Returns true if the packet goes to the present address of its receiver. Ports outside of the range of the
+/// hosts belong to attackers, which do not move.
 bool SimNetwork::leads_to_present_address(const Packet& packet) {
   const bool of_host = packet.to_port >= kUdpPort && packet.to_port <= kUdpPort + last_move_;
   return !of_host || packet.to_port == present_address(packet.to, packet.rail).port();

@@ -98,10 +98,9 @@ class SimNetwork final : public EventHandler {
   struct Claim {
     HostNumber from = 0;
     std::uint16_t port = 0;
-    bool icmp_error =
-        /// The attacker sends no frame, but an ICMP error. It says that the port of `from` is closed, and
-        /// quotes what was sent there.
-        false;
+    /// The attacker sends no frame, but an ICMP error. The error says that the port of `from` is closed, and
+    /// quotes what was sent there.
+    bool icmp_error = false;
   };
   void inject(const Claim& claim, HostNumber to, RailNumber rail, std::vector<std::byte> bytes);
   /// Blocks EtherType frames from the host or to the host, or unblocks them.

@@ -107,7 +107,8 @@ void SimProcess::poll() {
   check_wrong_peer_refused(refused_before);
 }
 
-/// A real application would find the completions in its queues later. The oracle needs them as they come.
+/// Runs the progress thread once, and reads the completion queues. A real application would read them later,
+/// but the oracle needs the completions as they come.
 void SimProcess::run_progress_thread() {
   const std::uint64_t refused_before = counters_.refused_stale;
   {

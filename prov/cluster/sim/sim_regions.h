@@ -1,8 +1,9 @@
 // Regions of other processes that an engine can access alone, as on one node. Some pairs of hosts can do
 // that, whatever the network between them does. Most accesses copy all bytes at once, but some are left to
-// the target. In this case half of the bytes of a read are copied before, as if the kernel had refused the
+// the target. In this case half of the bytes of a read are copied first, as if the kernel had refused the
 // rest. Of a write no byte is copied. For as soon as the oracle sees all bytes of an unreported write, it
-// regards the write as over. If the target then wrote some of them again, this would be a second execution.
+// regards the write as over. If the target then wrote some of the bytes again, this would be a second
+// execution.
 #pragma once
 
 #include <vector>

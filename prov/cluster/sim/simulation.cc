@@ -23,11 +23,11 @@ constexpr std::uint32_t kHostsMax = 8;
 /// How long the recovery may take: the longest peer timeout, the longest back-off, and all frames under way
 /// at the slowest rate.
 constexpr Duration kRecoveryTime = 40s;
-/// The peer timeout in a siege, which lasts for several of these, and how long before the other hosts the
-/// siege begins.
+/// The peer timeout during a siege, which lasts for several of these timeouts. The second constant says how
+/// long the siege has lasted when the other hosts start.
 constexpr Duration kBesiegedTimeout = 500ms;
 constexpr Duration kBesiegedBefore = 250ms;
-/// No correct run has more events than this. If a run has, something repeats forever.
+/// No correct run has more events than this. If a run has more, something repeats forever.
 constexpr std::uint64_t kStepsMax = 40'000'000;
 
 std::uint32_t draw_hosts(std::uint32_t asked, SeededRandom& random) {

@@ -1,6 +1,6 @@
 // What the kernel of a simulated host does with frames during a flood (link/link.h, os/port_filter.h). As
 // the engine has asked, it puts frames aside, and gives keep-alives to the responder. It drops keep-alives
-// that exceed the responder's rate. The engine reads the frames that were put aside at fixed intervals.
+// that exceed the responder's rate. At fixed intervals the engine reads the frames that were put aside.
 #pragma once
 
 #include <cstddef>

@@ -15,7 +15,7 @@ namespace cluster::sim {
 
 class WordHistory {
  public:
-  /// So few that the search decides every history.
+  /// So few operations that the search decides every history.
   static constexpr std::size_t kOperationsMax = 16;
 
   explicit WordHistory(unsigned bits) : bits_(bits) {}

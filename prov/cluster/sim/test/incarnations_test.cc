@@ -65,7 +65,8 @@ TEST_F(IncarnationsTest, ANextIncarnationPermitsErrorsOfOperationsWithTheLast) {
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
-/// The caller has given up a process that it never met. It learns of the next process when it hears from it.
+/// The caller has given up a process that it never met. It learns of the next process from the first frame
+/// of this process.
 TEST_F(IncarnationsTest, OperationsWithALostPeerEndAtOnceUntilItIsHeard) {
   announce(kCaller, 1);
   const OperationStart before = incarnations.begin(kCaller, kCalled);
