@@ -41,7 +41,7 @@ bool attack_of(std::string_view name, AttackKind& out);
 class Attacker final : public EventHandler, public NetworkNode {
  public:
   /// `hosts`: how many hosts the cluster has. The attacker is the host with the next number. It begins at
-  /// once, and sends for at most about the time that the workload lasts.
+  /// once, and ends about when the workload ends, or earlier.
   Attacker(AttackKind kind, EventQueue& event_queue, SimNetwork& network, HostNumber hosts, Duration horizon,
            std::uint64_t seed);
 

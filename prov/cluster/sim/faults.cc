@@ -367,7 +367,7 @@ void FaultSchedule::begin(const Incident& incident) {
       return host.pause(incident.duration, SimHost::PauseKind::stopped);
     case Kind::clock_jump: return host.jump_clock(incident.duration);
     case Kind::readdressed:
-      // A host that has not met this one would call its old address.
+      // A host that has not met this host would call the old address of this host.
       if (!has_met_all(incident.host)) return;
       trace_.line("host %u gets another address on rail %u", incident.host, incident.rail);
       return host.readdress(incident.rail, false);

@@ -37,7 +37,7 @@ struct HostProfile {
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
   Duration frame_cost = 100ns;  ///< time to receive or send a frame
   Duration clock_ahead{0};
-  Duration linger = 2s;                          ///< longest time for which a leaving process waits
+  Duration linger = 2s;                          ///< longest wait of a leaving process until it owes nothing
   std::optional<seal::Credentials> credentials;  ///< if set, it seals its frames
 };
 

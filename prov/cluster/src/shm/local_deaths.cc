@@ -9,7 +9,7 @@ namespace {
 /// With the first two intervals, this side detects the death of a process within 100 ms, even without a
 /// handle.
 constexpr Duration kUnwatchedCheck = 60ms;
-constexpr Duration kPartCheck = 20ms;  ///< longer than kTicksPerCheck
+constexpr Duration kPartCheck = 20ms;  ///< if a call does not reach all peers; longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;
 constexpr Duration kReportDelay = 500ms;
 
