@@ -116,7 +116,7 @@ bool PeerRegions::ready() {
   return state_ == State::ready;
 }
 
-/// From now on every access returns unsuited.
+/// After this call every access returns unsuited.
 void PeerRegions::give_up(const char* reason) {
   state_ = State::ended;
   window_.close();
@@ -262,7 +262,7 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
 }
 
 /// Copies the data by loads or stores if the region is mapped here. Otherwise does nothing and returns
-/// unsuited; the other ways of access find the reason.
+/// unsuited. The caller then tries another way of access, which finds the reason.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

@@ -133,7 +133,7 @@ void PeerReach::close(Peer& peer, Status status) {
   for (Transport* const each : transports_) each->after_close(peer);
 }
 
-/// The operations end before the peer is closed, because the log would blame the peer for them.
+/// The operations end before the peer is closed. Otherwise the log would blame the peer for them.
 void PeerReach::leave(Peer& peer) {
   if (peer.transport() != nullptr) peer.transport()->say_goodbye(peer);
   messenger_.fail(peer.channel, Status::canceled, false);
