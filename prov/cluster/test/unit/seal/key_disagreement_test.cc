@@ -131,7 +131,8 @@ TEST_F(KeyDisagreement, OtherKeysAndOtherModesDoNotTalk) {
     EXPECT_EQ(arrived(*b), 0u);
     EXPECT_EQ(b->counters().frames_received, 0u);
     EXPECT_GT(b->counters().refused_forged, 0u);
-    EXPECT_EQ(b->logged("has another key than this process") + b->logged("has another FI_CLUSTER_SECURITY"), 1u);
+    EXPECT_EQ(b->logged("has another key than this process") + b->logged("has another FI_CLUSTER_SECURITY"),
+              1u);
   }
 }
 
