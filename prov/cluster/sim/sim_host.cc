@@ -171,6 +171,7 @@ void SimHost::wait_after_turn(bool acted, std::uint64_t frames) {
   }
   // A deadline that is due and led to nothing is not asked for again at once.
   wake(std::max(clock_.when(process_->engine().next_deadline()), now + profile_.poll_gap));
+  wake(std::max(shared_.devices.due(number_), now + profile_.poll_gap));
   wake(exiting() ? *exit_deadline_ : process_->application().wake_at());
 }
 

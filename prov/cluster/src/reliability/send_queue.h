@@ -48,6 +48,7 @@ class SendQueue final : public carrier::Carrier {
   /// Returns half of the bytes that may be in flight now. The congestion window shows how many bytes the path
   /// takes at once.
   std::size_t eager_limit() const override;
+  bool device_reads() const override { return handshake_.device_reads(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
   /// Turns the whole frames in the payload's first piece of memory into one run. Returns how many bytes were
