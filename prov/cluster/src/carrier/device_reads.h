@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "base/bytes.h"
 #include "wire/segment.h"
@@ -24,6 +25,7 @@ namespace cluster::carrier {
 struct ExposedMemory {
   std::uint64_t address = 0;
   std::uint64_t key = 0;
+  std::optional<std::uint32_t> checksum;  ///< CRC32C of the bytes, if the peer's device needs it
 };
 
 class DeviceReads {

@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -30,6 +31,13 @@ constexpr std::uint8_t kRnrRetries = 7;
 constexpr std::uint8_t kHopLimit = 64;
 constexpr int kReadsAtOnceMax = 16;
 
+/// Soft-RoCE, the device of the kernel's rdma_rxe, has one of these vendor numbers. Hardware has others.
+///
+/// It may report a read that has failed as done: if the kernel drops the first packet of an answer (its queues take
+/// 1000 packets), the answerer goes on as if it had sent that packet. The reader then gets the middle of an answer
+/// without its beginning. It breaks its queue pair, but completes the read with success.
+constexpr std::uint32_t kSoftVendors[] = {0, 0xffffff};
+
 std::uint8_t at_once(int device_max) {
   return static_cast<std::uint8_t>(std::clamp(device_max, 1, kReadsAtOnceMax));
 }
@@ -45,6 +53,7 @@ class VerbsReader final : public link::ReadDevice {
   bool open(std::string& reason);
 
   const char* name() const override { return name_.c_str(); }
+  bool exact() const override { return exact_; }
   std::optional<link::QueuePairEnd> create() override;
   bool connect(const link::QueuePairEnd& ours, const link::QueuePairEnd& peer) override;
   void destroy(std::uint32_t queue_pair) override;
@@ -86,6 +95,7 @@ class VerbsReader final : public link::ReadDevice {
   std::uint32_t last_handle_ = 0;
   std::uint8_t answered_at_once_ = 1;  ///< reads of the peer that one queue pair answers
   std::uint8_t begun_at_once_ = 1;     ///< reads of one queue pair that are on their way
+  bool exact_ = true;
   bool armed_ = false;
 };
 
@@ -125,6 +135,7 @@ bool VerbsReader::open(std::string& reason) {
   if (!done(errno == 0, "ibv_query_device")) return false;
   answered_at_once_ = at_once(limits.max_qp_rd_atom);
   begun_at_once_ = at_once(limits.max_qp_init_rd_atom);
+  exact_ = std::ranges::find(kSoftVendors, limits.vendor_id) == std::end(kSoftVendors);
   channel_ = {library_.create_comp_channel(context_.get()), {library_.destroy_comp_channel}};
   if (!done(channel_ != nullptr, "ibv_create_comp_channel")) return false;
   children_.add(channel_->fd);

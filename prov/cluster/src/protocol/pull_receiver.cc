@@ -93,8 +93,9 @@ void PullReceiver::on_exposed(Channel& channel, const wire::Segment& segment) {
   const std::size_t wanted = known ? request->pull.wanted : 0;
   if (!known || (segment.total != 0 && segment.total != wanted)) return context_.refuse_segment();
   const Bytes into = carrier::contiguous(request->buffers(), request->base, wanted);
-  if (segment.total == 0 || channel.reads == nullptr ||
-      !channel.reads->read(request->id, {segment.offset, segment.key}, into))
+  carrier::ExposedMemory from{.address = segment.offset, .key = segment.key, .checksum = {}};
+  if (segment.has_data()) from.checksum = static_cast<std::uint32_t>(segment.data);
+  if (segment.total == 0 || channel.reads == nullptr || !channel.reads->read(request->id, from, into))
     return device_read(channel, request->id, 0);
   request->pull.device = Device::reading;
 }

@@ -60,10 +60,12 @@ void RendezvousProtocol::on_expose(Channel& channel, const wire::Segment& segmen
       channel.reads != nullptr && !bytes.empty() && channel.reads->expose(request.id, bytes, memory);
   if (exposed) request.posted = std::max<std::size_t>(request.posted, segment.offset + segment.total);
   control_.send(channel, {.kind = wire::SegmentKind::exposed,
+                          .flags = memory.checksum ? wire::segment_flag::kData : std::uint8_t{0},
                           .peer_id = segment.peer_id,
                           .offset = memory.address,
                           .total = exposed ? segment.total : 0,
-                          .key = memory.key});
+                          .key = memory.key,
+                          .data = memory.checksum.value_or(0)});
 }
 
 bool RendezvousProtocol::stream(PulledRequest& request) {

@@ -6,12 +6,14 @@
 #include <utility>
 
 #include "base/end_of_memory.h"
+#include "wire/checksum.h"
 
 namespace cluster::verbs {
 namespace {
 
 constexpr std::uint32_t kSequenceEnd = 1u << 24;  ///< also the end of the numbers of queue pairs
 constexpr std::uint8_t kMtuCodeMax = 5;
+constexpr unsigned kNeedsChecksums = 40;  ///< a bit of the key of a queue_pair: the device is not exact
 constexpr const char* kRefusesReads = "its queue pair refuses reads";
 
 /// A GID travels as two numbers.
@@ -63,7 +65,8 @@ void ReaderConnection::send_ours() {
         .peer_id = theirs_,
         .offset = half_of(ours_.gid, 0),
         .total = half_of(ours_.gid, 8),
-        .key = std::uint64_t{ours_.reads} << 32 | std::uint64_t{ours_.mtu} << 24 | ours_.sequence});
+        .key = std::uint64_t{!owner_.device_->exact()} << kNeedsChecksums | std::uint64_t{ours_.reads} << 32 |
+               std::uint64_t{ours_.mtu} << 24 | ours_.sequence});
 }
 
 /// Tells the peer that its queue pair `theirs` is connected with nothing.
@@ -90,6 +93,7 @@ bool ReaderConnection::connect(const wire::Segment& segment) {
       peer.number < kSequenceEnd && peer.mtu != 0 && peer.mtu <= kMtuCodeMax && peer.reads != 0;
   if (!valid || !owner_.device_->connect(ours_, peer)) return false;
   theirs_ = peer.number;
+  needs_checksums_ = (segment.key >> kNeedsChecksums & 1) != 0;
   owner_.context_.environment.log.info(
       "peer %s: %s reads its long messages (queue pair %u, connected with %u)", peer_.name().text().c_str(),
       owner_.device_->name(), ours_.number, theirs_);
@@ -118,11 +122,14 @@ void ReaderConnection::on_queue_pair(const wire::Segment& segment) {
 
 bool ReaderConnection::read(std::uint32_t id, const carrier::ExposedMemory& from, Bytes into) {
   if (theirs_ == 0 || from.key > ~std::uint32_t{0}) return false;
+  const bool exact = owner_.device_->exact();
+  if (!exact && !from.checksum) return false;
   const auto memory = owner_.device_->add_memory(ours_.number, into, link::DeviceUse::written_here);
   if (!memory) return false;
   const Read begun{.id = id,
                    .memory = memory->handle,
-                   .whole = {into, memory->local, from.address, static_cast<std::uint32_t>(from.key)}};
+                   .whole = {into, memory->local, from.address, static_cast<std::uint32_t>(from.key)},
+                   .checksum = exact ? std::nullopt : from.checksum};
   if (!enough_memory_for([&] { reads_.push_back(begun); })) {
     owner_.device_->remove_memory(memory->handle);
     return false;
@@ -138,12 +145,16 @@ bool ReaderConnection::read(std::uint32_t id, const carrier::ExposedMemory& from
   return false;
 }
 
+const ReaderConnection::Pace& ReaderConnection::pace() const {
+  return owner_.device_->exact() ? kPace : kSoftPace;
+}
+
 void ReaderConnection::ask_for_pieces() {
   for (Read& read : reads_) {
     const std::size_t size = read.whole.into.size();
-    while (read.asked < size && in_flight_ < link::ReadDevice::kReadsMax) {
+    while (read.asked < size && in_flight_ < pace().pieces) {
       link::DeviceRead piece = read.whole;
-      piece.into = piece.into.subspan(read.asked, std::min(kPieceMax, size - read.asked));
+      piece.into = piece.into.subspan(read.asked, std::min(pace().piece, size - read.asked));
       piece.address += read.asked;
       if (!owner_.device_->read(ours_.number, piece)) return;
       read.asked += piece.into.size();
@@ -159,16 +170,23 @@ void ReaderConnection::piece_over(bool succeeded) {
   --in_flight_;
   Read& read = reads_.front();
   const std::size_t size = read.whole.into.size();
-  read.done += std::min(kPieceMax, size - read.done);
-  const Read changed = read;
-  const bool over = changed.done == size;
-  if (over) {
-    reads_.pop_front();
-    --owner_.reading_;
-    owner_.device_->remove_memory(changed.memory);
-  }
+  read.done += std::min(pace().piece, size - read.done);
+  if (read.done == size) return read_over();
   ask_for_pieces();
-  if (over) owner_.context_.messenger.device_read(peer_.channel, changed.id, size);
+  if (stuck()) break_off(kRefusesReads, true);
+}
+
+/// Reports the oldest read, all of whose pieces have ended. The device must forget the memory first: what it
+/// wrote after the comparison would go unnoticed.
+void ReaderConnection::read_over() {
+  const Read read = reads_.front();
+  owner_.device_->remove_memory(read.memory);
+  if (read.checksum && wire::crc32c(0, read.whole.into) != *read.checksum)
+    return break_off("its device has reported a read that has failed", true);
+  reads_.pop_front();
+  --owner_.reading_;
+  ask_for_pieces();
+  owner_.context_.messenger.device_read(peer_.channel, read.id, read.done);
   if (stuck()) break_off(kRefusesReads, true);
 }
 
@@ -190,7 +208,9 @@ bool ReaderConnection::expose(std::uint32_t id, ConstBytes bytes, carrier::Expos
     return false;
   }
   used_at_ = owner_.now();
-  exposed = {reinterpret_cast<std::uintptr_t>(bytes.data()), memory->remote};
+  exposed = {
+      .address = reinterpret_cast<std::uintptr_t>(bytes.data()), .key = memory->remote, .checksum = {}};
+  if (needs_checksums_) exposed.checksum = wire::crc32c(0, bytes);
   return true;
 }
 
@@ -201,7 +221,8 @@ void ReaderConnection::conceal(std::uint32_t id) {
   exposed_.erase(found);
 }
 
-/// The queue pair is gone before the receives learn of it, because their buffers may then be given back.
+/// The queue pair is gone before the receives learn of it, because their buffers may then be given back. What a
+/// device that is not exact has read of a message does not count, because no checksum confirms it.
 void ReaderConnection::break_off(const char* why, bool tell_peer) {
   if (!open()) return;
   if (why != nullptr) {
@@ -219,7 +240,8 @@ void ReaderConnection::break_off(const char* why, bool tell_peer) {
   owner_.reading_ -= cut_short.size();
   const std::uint32_t theirs = std::exchange(theirs_, 0);
   if (tell_peer && theirs != 0) send_closed(theirs);
-  for (const Read& read : cut_short) owner_.context_.messenger.device_read(peer_.channel, read.id, read.done);
+  for (const Read& read : cut_short)
+    owner_.context_.messenger.device_read(peer_.channel, read.id, read.checksum ? 0 : read.done);
 }
 
 VerbsTransport::~VerbsTransport() {

@@ -15,6 +15,10 @@
 // the device never writes to a buffer that the application has got back. Nor does the device read a message
 // after its completion: conceal() takes the memory away from the device first.
 //
+// Some devices report reads that have failed as done (link::ReadDevice::exact). If the receiver has such a device, it
+// asks the sender for a checksum of each message. It compares the checksum after the last piece, and trusts
+// nothing before.
+//
 // Only peers in the address vector get a queue pair, because an endpoint has few.
 //
 // The device is opened for the first long message, and given back if it fails or is removed. A later message
@@ -61,7 +65,7 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
   Time used_at() const { return used_at_; }
   /// Returns when the peer's device counts as lost, unless a piece arrives before.
   Time deadline() const { return reading() ? heard_at_ + kSilenceMax : kNever; }
-  /// Called when the oldest piece has ended.
+  /// Called when the oldest piece on its way has ended.
   void piece_over(bool succeeded);
   /// Ends the queue pair. The receives that use it pull what they lack. `why`: for the log, or null.
   void break_off(const char* why, bool tell_peer);
@@ -71,11 +75,19 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
     std::uint32_t id = 0;
     std::uint32_t memory = 0;  ///< handle of the registration
     link::DeviceRead whole;
+    std::optional<std::uint32_t> checksum;  ///< of the message, if the device is not exact
     std::size_t asked = 0;
     std::size_t done = 0;
   };
 
-  static constexpr std::size_t kPieceMax = std::size_t{1} << 20;
+  /// What the device is asked for at once.
+  struct Pace {
+    std::size_t piece;   ///< bytes
+    std::size_t pieces;  ///< on their way
+  };
+  static constexpr Pace kPace{std::size_t{1} << 20, link::ReadDevice::kReadsMax};
+  /// The kernel drops packets of soft-RoCE beyond 1000 in a queue, so one answer must be much shorter.
+  static constexpr Pace kSoftPace{std::size_t{128} << 10, 2};
   /// The peer's device answers while the peer's process is stopped, so silence means that it is gone. The
   /// device itself gives up after about half a second. This limit is for devices that report nothing.
   static constexpr Duration kSilenceMax = 900ms;
@@ -86,14 +98,17 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
   void send_ours();
   void send_closed(std::uint32_t theirs);
   void send(const wire::Segment& segment);
+  const Pace& pace() const;
   void ask_for_pieces();
+  void read_over();
   /// Returns true if the queue pair has refused a piece, and no other piece is on its way.
   bool stuck() const { return !reads_.empty() && in_flight_ == 0; }
 
   VerbsTransport& owner_;
   Peer& peer_;
   link::QueuePairEnd ours_;
-  std::uint32_t theirs_ = 0;  ///< the peer's queue pair, or 0 while not connected
+  std::uint32_t theirs_ = 0;      ///< the peer's queue pair, or 0 while not connected
+  bool needs_checksums_ = false;  ///< the peer's device
   Time offer_at_{};
   Time used_at_{};
   Time heard_at_{};

@@ -50,7 +50,7 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kOffset | kKey, 0, false, false},                                                // group_leave
     {kId | kKey, 0, false, false},                                                          // group_end
     {kId | kPeerId | kOffset | kTotal, 0, false, false},                                    // expose
-    {kPeerId | kOffset | kTotal | kKey, 0, false, false},                                   // exposed
+    {kPeerId | kOffset | kTotal | kKey, kData, false, false},                               // exposed
     {kId | kPeerId | kOffset | kTotal | kKey, 0, false, false},                             // queue_pair
 };
 

@@ -22,8 +22,10 @@ struct FakeDeviceFabric {
 
   std::size_t fails_at =
       kNever;  ///< the number of the read that breaks its queue pair after half of its bytes
+  std::size_t lies_at = kNever;     ///< the number of the read that fails so, too, but is reported as done
   std::size_t refused_at = kNever;  ///< the number of the read that the device does not take
   bool silent = false;              ///< no read ends
+  bool exact = true;
   bool opens = true;
   bool creates = true;
   bool connects = true;
@@ -34,7 +36,8 @@ struct FakeDeviceFabric {
   std::size_t opened = 0;
   std::size_t created = 0;
   std::size_t reads = 0;
-  std::size_t misuses = 0;  ///< uses of memory that a device does not permit
+  std::size_t most_at_once = 0;  ///< reads of one queue pair
+  std::size_t misuses = 0;       ///< uses of memory that a device does not permit
 
   struct Memory {
     std::uint32_t queue_pair = 0;
@@ -77,6 +80,7 @@ class FakeReadDevice final : public link::ReadDevice {
   }
 
   const char* name() const override { return "fake/1"; }
+  bool exact() const override { return fabric_.exact; }
   std::optional<link::QueuePairEnd> create() override {
     if (!fabric_.creates || fabric_.gone) return std::nullopt;
     ++fabric_.created;
@@ -117,7 +121,10 @@ class FakeReadDevice final : public link::ReadDevice {
       fabric_.pairs.at(queue_pair).refuses = true;
       return false;
     }
-    begun_.push_back({queue_pair, read, number == fabric_.fails_at});
+    begun_.push_back({queue_pair, read, number == fabric_.fails_at || number == fabric_.lies_at,
+                      number == fabric_.lies_at});
+    const auto at_once = std::ranges::count_if(begun_, of_it);
+    fabric_.most_at_once = std::max(fabric_.most_at_once, static_cast<std::size_t>(at_once));
     return true;
   }
   std::size_t poll(std::span<link::DeviceReadEnd> ends) override {
@@ -125,9 +132,10 @@ class FakeReadDevice final : public link::ReadDevice {
     const Begun begun = begun_.front();
     begun_.pop_front();
     FakeDeviceFabric::Pair& pair = fabric_.pairs.at(begun.queue_pair);
+    const bool lies = begun.lies && !pair.broken;
     const bool good = !pair.broken && perform(begun, pair);
     pair.broken |= !good;
-    ends[0] = {begun.queue_pair, good};
+    ends[0] = {begun.queue_pair, good || lies};
     return 1;
   }
   bool works() override { return !fabric_.gone; }
@@ -140,6 +148,7 @@ class FakeReadDevice final : public link::ReadDevice {
     std::uint32_t queue_pair = 0;
     link::DeviceRead read;
     bool fails = false;
+    bool lies = false;
   };
 
   bool perform(const Begun& begun, const FakeDeviceFabric::Pair& pair) {

@@ -17,9 +17,11 @@
 //                      any more, but answers), post_error, or port_down (for half a second)
 //                      Other faults happen when it posts its Nth RDMA read: read_error (a completion with an error),
 //                      read_half (the same, after half of the bytes), read_silence (it never ends), read_remove (the
-//                      device disappears, and says so), read_refused (the call fails)
+//                      device disappears, and says so), read_refused (the call fails), read_lie (half of the bytes come,
+//                      and the queue pair breaks, but the completion says success, as with soft-RoCE)
 //   FAKE_VERBS_LATE    if set, the data of a send is read and leaves only at the next call
 //   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
+//   FAKE_VERBS_SOFT    if set, the device has the vendor number of soft-RoCE
 //   FAKE_VERBS_PORT    down: the ports are not active
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -61,6 +63,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kInlineMax = 64;
 constexpr std::size_t kGrh = 40;
+constexpr std::uint32_t kVendor = 0x2c9, kSoftVendor = 0xffffff;
 constexpr auto kPortDownFor = std::chrono::milliseconds(500);
 
 struct Fault {
@@ -569,11 +572,11 @@ class Reliable {
       }
       const ibv_wc_status status = flush ? IBV_WC_WR_FLUSH_ERR : perform(read);
       if (status != IBV_WC_SUCCESS) break_off();
-      report(read.id, status);
+      report(read.id, read.fault == "read_lie" && !flush ? IBV_WC_SUCCESS : status);
     }
   }
   ibv_wc_status perform(const Read& read) {
-    const bool half = read.fault == "read_half";
+    const bool half = read.fault == "read_half" || read.fault == "read_lie";
     if (read.fault == "read_error" || !connected()) return IBV_WC_RETRY_EXC_ERR;
     const Question question{read.address, read.into.length, read.key, 0};
     std::uint64_t answered = 0;
@@ -785,6 +788,7 @@ int ibv_query_device(ibv_context* context, ibv_device_attr* out) {
   if (fails("ibv_query_device")) return errno;
   if (whole<Context>(context)->gone) return ENODEV;
   *out = {};
+  out->vendor_id = std::getenv("FAKE_VERBS_SOFT") == nullptr ? kVendor : kSoftVendor;
   out->max_cqe = 1000;
   out->max_qp_rd_atom = 16;
   out->max_qp_init_rd_atom = 4;

@@ -175,6 +175,14 @@ TEST_F(VerbsReader, AFailureEndsAllLaterReadsOfTheQueuePair) {
   }
 }
 
+TEST_F(VerbsReader, SoftDevicesAreNotExact) {
+  connect();
+  EXPECT_TRUE(here_->exact());
+  const Set soft("FAKE_VERBS_SOFT", "1");
+  connect();
+  EXPECT_FALSE(here_->exact());
+}
+
 TEST_F(VerbsReader, NothingIsWrittenAfterTheEnd) {
   connect();
   for (int i = 0; i < 8; ++i) ASSERT_TRUE(begin(sent_, got_));

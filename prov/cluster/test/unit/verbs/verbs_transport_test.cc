@@ -211,6 +211,37 @@ TEST_F(VerbsTransportTest, AQueuePairThatBreaksCostsNoMessage) {
   }
 }
 
+TEST_F(VerbsTransportTest, ADeviceThatReportsAFailedReadAsDoneCostsNoByte) {
+  fabric.exact = false;
+  constexpr std::size_t kPieces = (kLong + (128 << 10) - 1) / (128 << 10);
+  for (const std::size_t piece : {std::size_t{0}, std::size_t{1}, kPieces / 2, kPieces - 2, kPieces - 1}) {
+    a = nullptr;
+    b = nullptr;
+    a = node(kA, kB, 5000 + piece);
+    b = node(kB, kA, 6000 + piece);
+    connect();
+    fabric.lies_at = fabric.reads + piece;
+    exchange(kLong, 3);
+    EXPECT_EQ(a->counters().device_reads_failed, 1u) << piece;
+    EXPECT_EQ(a->counters().bytes_read, kLong) << "what no checksum confirms counts";
+    EXPECT_EQ(a->logged("travel in frames again"), 1u);
+    clock.advance(5s);
+    exchange(kLong, 5);
+    exchange(kLong, 6);
+    EXPECT_EQ(a->counters().device_reads, 2u);
+  }
+  EXPECT_LE(fabric.most_at_once, 2u) << "the queues of the kernel overflow";
+}
+
+TEST_F(VerbsTransportTest, WhatASoftDeviceHasReadOfABrokenMessageDoesNotCount) {
+  fabric.exact = false;
+  connect();
+  fabric.lies_at = fabric.reads + 3;
+  fabric.fails_at = fabric.reads + 4;
+  exchange(kLong, 3);
+  EXPECT_EQ(a->counters().bytes_read, kLong);
+}
+
 TEST_F(VerbsTransportTest, ADeviceThatFallsSilentCostsLessThanASecond) {
   connect();
   fabric.silent = true;

@@ -55,7 +55,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::group_leave, 0, false, false},
     {SegmentKind::group_end, 0, false, false},
     {SegmentKind::expose, 0, false, false},
-    {SegmentKind::exposed, 0, false, false},
+    {SegmentKind::exposed, segment_flag::kData, false, false},
     {SegmentKind::queue_pair, 0, false, false},
 };
 
