@@ -56,6 +56,9 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::group_repair: return "group_repair";
     case SegmentKind::group_leave: return "group_leave";
     case SegmentKind::group_end: return "group_end";
+    case SegmentKind::expose: return "expose";
+    case SegmentKind::exposed: return "exposed";
+    case SegmentKind::queue_pair: return "queue_pair";
   }
   return "unknown";
 }

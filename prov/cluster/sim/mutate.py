@@ -29,6 +29,8 @@ INTERFACE = ("api", "provider")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
 # Which workload runs the sources of some folders; "any" runs the others.
 WORKLOADS = {"groups": ("group/", "seal/group"), "rings": ("os/ring",), "connections": ("connection/", "engine/connection_")}
+# Mistakes whose names contain this word need hosts with RDMA devices, and long messages.
+DEVICE = "device"
 # Other tests prove that the unchanged sources pass. These seeds only show that the copy is complete.
 UNCHANGED_SEEDS = 20
 
@@ -40,7 +42,7 @@ def sources(tree):
     components = [path for path in sorted((tree / "src").iterdir()) if path.is_dir() and path.name not in INTERFACE]
     found = [path for component in components for path in sorted(component.rglob("*.cc"))]
     found += sorted((tree / "print").glob("*.cc")) + sorted((tree / "sim").glob("*.cc"))
-    left_out = re.compile(r"_(x86|arm64)\.cc$|^cancellation_points\.cc$|^verbs_(link|device|library|queue)\.cc$")
+    left_out = re.compile(r"_(x86|arm64)\.cc$|^cancellation_points\.cc$|^verbs_(link|device|library|queue|reader)\.cc$")
     return [path for path in found if not left_out.search(path.name)]
 
 
@@ -68,10 +70,10 @@ def build(tree, jobs):
     return "\n".join(wrong) or done.stdout[-2000:]
 
 
-def first_failure(tree, seeds, jobs, security="none", workload="any"):
+def first_failure(tree, seeds, jobs, security="none", workload="any", more=()):
     """Returns what the first seed that fails reports, or None."""
     done = subprocess.run([str(tree / "cluster-sim"), "--seed", "1", "--seeds", str(seeds), "--jobs", str(jobs),
-                           "--security", security, "--workload", workload, "--first-failure", "--quiet"], capture_output=True, text=True)
+                           "--security", security, "--workload", workload, "--first-failure", "--quiet", *more], capture_output=True, text=True)
     if done.returncode == 0:
         return None
     for line in done.stdout.splitlines():
@@ -103,7 +105,10 @@ def detect(tree, mutation, options):
     errors = build(tree, options.jobs)
     security = "any" if name.startswith("seal/") else "none"
     workload = next((word for word, places in WORKLOADS.items() if name.startswith(places)), "any")
-    failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload)
+    more = ()
+    if DEVICE in mutation[0]:
+        workload, more = "large", ("--devices",)
+    failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload, more)
     path.write_text(before)
     if errors:
         return False, "does not compile: " + errors

@@ -10,6 +10,7 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
       rma(oracle.incarnations()),
       atomics(oracle.incarnations()),
       regions(run_seed, host_count),
+      devices(event_queue, run_seed, host_count),
       plan(workload),
       seed_(run_seed),
       size_(host_count) {
@@ -17,8 +18,8 @@ SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const W
 }
 
 SimHost& SimCluster::add_host(const HostProfile& profile) {
-  const SharedParts shared{event_queue, network,    oracle, rma,   atomics, regions,
-                           trace,       addresses_, plan,   size_, seed_};
+  const SharedParts shared{event_queue, network, oracle,     rma,  atomics, regions,
+                           devices,     trace,   addresses_, plan, size_,   seed_};
   hosts.push_back(std::make_unique<SimHost>(shared, static_cast<HostNumber>(hosts.size()), profile));
   return *hosts.back();
 }

@@ -28,6 +28,7 @@ class SimCluster {
   RmaOracle rma;
   AtomicOracle atomics;
   SimRegions regions;
+  SimDevices devices;
   WorkloadPlan plan;
   std::vector<std::unique_ptr<SimHost>> hosts;
 

@@ -172,6 +172,7 @@ void SimHost::wait_after_turn(bool acted, std::uint64_t frames) {
   }
   // If a deadline is due but led to nothing, the host does not poll again at once.
   wake(std::max(clock_.when(process_->engine().next_deadline()), now + profile_.poll_gap));
+  wake(std::max(shared_.devices.due(number_), now + profile_.poll_gap));
   wake(exiting() ? *exit_deadline_ : process_->application().wake_at());
 }
 

@@ -7,6 +7,7 @@
 #include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "sim/sim_probe.h"
+#include "verbs/verbs_transport.h"
 
 namespace cluster::sim {
 namespace {
@@ -32,9 +33,17 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
     std::vector<multipath::Rail> rails;
     const Environment environment{clock, engine_random, log_, counters_};
     std::unique_ptr<link::Link> link = make_link(shared, profile, incarnation, environment, rails);
+    transport::EngineSettings settings = profile.settings;
+    settings.device_reads = profile.device;
+    std::vector<engine::MakeTransport> further;
+    if (profile.device) {
+      further.emplace_back([open = shared.devices.opener(host)](const transport::TransportContext& context) {
+        return std::make_unique<verbs::VerbsTransport>(context, open);
+      });
+    }
     engine_ = std::make_unique<engine::Engine>(engine::EngineParts{
         .environment = environment,
-        .settings = profile.settings,
+        .settings = settings,
         .name = address_of(host),
         .epoch = epoch,
         .link = std::move(link),
@@ -45,7 +54,8 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
         .probe = std::make_unique<SimProbe>(shared.network, shared.oracle.incarnations(), host,
                                             profile.kernel_answers),
         .region_connector = shared.regions.connector(host),
-        .roster = std::make_shared<const engine::EndpointRoster>()});
+        .roster = std::make_shared<const engine::EndpointRoster>(),
+        .further_transports = std::move(further)});
     engine_->attach(shared.addresses,
                     {.tx_queue = &sends_, .rx_queue = &receives_, .regions = &regions_, .want_source = true});
   }

@@ -18,6 +18,7 @@
 #include "sim/observed_link.h"
 #include "sim/session_peers.h"
 #include "sim/sim_clock.h"
+#include "sim/sim_device.h"
 #include "sim/sim_link.h"
 #include "sim/sim_network.h"
 #include "sim/sim_regions.h"
@@ -33,6 +34,7 @@ struct HostProfile {
   transport::EngineSettings settings;
   std::size_t frame_max = 1472;
   bool ethertype = false;       ///< its links have an EtherType path
+  bool device = false;          ///< it has an RDMA device
   bool kernel_answers = false;  ///< its kernel says whether its process exists
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
   Duration frame_cost = 100ns;  ///< time to receive or send a frame
@@ -49,6 +51,7 @@ struct SharedParts {
   RmaOracle& rma;
   AtomicOracle& atomics;
   SimRegions& regions;
+  SimDevices& devices;
   Trace& trace;
   const transport::AddressTable& addresses;
   const WorkloadPlan& plan;

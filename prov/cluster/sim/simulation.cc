@@ -18,6 +18,8 @@ constexpr std::uint64_t kStreamAttacker = 21;
 constexpr std::uint64_t kStreamNarrowPaths = 11;
 constexpr std::uint64_t kStreamReboot = 12;
 constexpr std::uint64_t kStreamMoves = 13;
+constexpr std::uint64_t kStreamDeviceOwners = 31;
+constexpr std::uint32_t kDeviceOwners = 800'000;  ///< of a million hosts
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// How long the recovery may take: the longest peer timeout, the longest back-off, and all frames under way
@@ -91,6 +93,11 @@ Simulation::Simulation(const RunOptions& options)
   for (HostProfile& profile : profiles_) profile.settings.outage = outage_;
   SeededRandom answers_random = SeededRandom::stream(options.seed, kStreamAnswers);
   draw_answers(profiles_, horizon_, peer_timeout_, cluster_.network, faults, answers_random);
+  if (options.devices && !plan_.datagrams) {
+    SeededRandom devices_random = SeededRandom::stream(options.seed, kStreamDeviceOwners);
+    for (HostProfile& profile : profiles_) profile.device = devices_random.chance(kDeviceOwners);
+    description_ += ", devices";
+  }
   SeededRandom security_random = SeededRandom::stream(options.seed, kStreamSecurity);
   const std::string security = draw_security(options.security, profiles_, security_random);
   faults.keyed = !security.empty();
@@ -216,6 +223,7 @@ RunReport Simulation::run() {
   run_workload();
   if (attacker_ != nullptr) attacker_->stop();
   faults_->heal();
+  cluster_.devices.heal();
   for (const auto& host : cluster_.hosts) {
     if (!host->running()) continue;
     host->application().finish();

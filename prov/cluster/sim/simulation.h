@@ -29,6 +29,7 @@ struct RunOptions {
   std::uint32_t rails = 0;  ///< 0: drawn
   std::string security = "none";
   std::string attack = "none";
+  bool devices = false;    ///< some hosts have RDMA devices, which read long messages
   bool frame_lane = true;  ///< short messages may take the frame lane
   std::string trace;       ///< name of a file; empty: no trace
 };

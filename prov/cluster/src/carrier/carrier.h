@@ -52,6 +52,9 @@ class Carrier {
   /// messages, because only the receiver knows how much other peers send to it.
   virtual std::size_t eager_limit() const { return std::numeric_limits<std::size_t>::max(); }
 
+  /// Returns true if the peer knows the segments by which both sides read by RDMA devices (device_reads.h).
+  virtual bool device_reads() const { return false; }
+
   /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if there are not
   /// enough free bytes; the caller tries again after progress. The carrier delivers ordered segments
   /// (wire::ordered) in the order of posting, and other segments as they arrive. Unless the carrier

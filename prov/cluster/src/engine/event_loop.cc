@@ -110,7 +110,7 @@ bool EventLoop::calm() const {
 bool EventLoop::few_sources() const {
   const bool rings = lane_ != nullptr && !lane_->peers().rings().empty();
   return !rings && network_->takes_short_turns() && messenger_.idle_but_for_accesses() &&
-         !messenger_.rma().pending() && !groups_.active() && !holding();
+         !messenger_.rma().pending() && !messenger_.device_reading() && !groups_.active() && !holding();
 }
 
 /// Tells the transports which peers have new control segments. The next flush() or transmit() sends these

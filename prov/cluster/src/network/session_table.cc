@@ -121,7 +121,8 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       .outage = &tx_.outage(),
       .asks_kernels = parts_.probe != nullptr,
       .kernel_answers = parts_.probe != nullptr && parts_.probe->answered_here(),
-      .lane = parts_.settings.frame_lane};
+      .lane = parts_.settings.frame_lane,
+      .device_reads = parts_.settings.device_reads};
   const reliability::Identity identity{
       parts_.name,
       epoch,

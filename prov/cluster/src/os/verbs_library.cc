@@ -29,7 +29,7 @@ bool find_all(void* library, VerbsLibrary& f, std::string& missing) {
   return need("ibv_fork_init", f.fork_init) && need("ibv_get_device_list", f.get_device_list) &&
          need("ibv_free_device_list", f.free_device_list) && need("ibv_get_device_name", f.get_device_name) &&
          need("ibv_open_device", f.open_device) && need("ibv_close_device", f.close_device) &&
-         need("ibv_query_port", f.query_port) &&
+         need("ibv_query_device", f.query_device) && need("ibv_query_port", f.query_port) &&
          need("_ibv_query_gid_table", f.query_gid_table, kVerbsGidVersion) &&
          need("ibv_alloc_pd", f.alloc_pd) && need("ibv_dealloc_pd", f.dealloc_pd) &&
          need("ibv_reg_mr", f.reg_mr) && need("ibv_dereg_mr", f.dereg_mr) &&

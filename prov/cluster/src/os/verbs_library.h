@@ -20,6 +20,7 @@ struct VerbsLibrary {
   decltype(&::ibv_get_device_name) get_device_name;
   decltype(&::ibv_open_device) open_device;
   decltype(&::ibv_close_device) close_device;
+  decltype(&::ibv_query_device) query_device;
   decltype(&::ibv_query_port) query_port;
   decltype(&::_ibv_query_gid_table) query_gid_table;
   decltype(&::ibv_alloc_pd) alloc_pd;

@@ -1,6 +1,5 @@
 #include "os/verbs_link.h"
 
-#include <fcntl.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -35,11 +34,6 @@ constexpr Duration kHandleRetry = 1s;
 /// At most once per interval, the link checks whether the device still exists. It checks only while something
 /// seems wrong or no answer arrives, because the check is slow.
 constexpr Duration kListInterval = 500ms;
-
-bool set_nonblocking(int descriptor) {
-  const int flags = fcntl(descriptor, F_GETFL);
-  return flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0;
-}
 
 class VerbsLink final : public link::Link {
  public:

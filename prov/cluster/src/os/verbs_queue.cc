@@ -1,5 +1,6 @@
 #include "os/verbs_queue.h"
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -49,6 +50,11 @@ DeviceMemory::DeviceMemory(std::size_t size) : size_(size) {
 
 DeviceMemory::~DeviceMemory() {
   if (begin_ != nullptr) munmap(begin_, size_);
+}
+
+bool set_nonblocking(int descriptor) {
+  const int flags = fcntl(descriptor, F_GETFL);
+  return flags >= 0 && fcntl(descriptor, F_SETFL, flags | O_NONBLOCK) == 0;
 }
 
 void ChildrenClose::add(int number) {

@@ -48,6 +48,9 @@ class ChildrenClose {
   std::vector<int> numbers_;
 };
 
+/// Makes calls on a descriptor of the library return at once. Returns false on failure.
+bool set_nonblocking(int descriptor);
+
 class VerbsQueue {
  public:
   static constexpr std::uint32_t kReceives = 512;

@@ -14,6 +14,7 @@
 #include "base/address.h"
 #include "base/ring_queue.h"
 #include "carrier/carrier.h"
+#include "carrier/device_reads.h"
 #include "carrier/memory_access.h"
 #include "protocol/incoming_request.h"
 #include "protocol/outgoing_request.h"
@@ -187,11 +188,12 @@ struct PullShare {
 
 struct Channel {
   SocketAddress name;
-  Carrier* carrier = nullptr;     ///< null while the peer has none
-  std::size_t eager_max = 0;      ///< the longest eager message; an option of the current transport
-  CrossMemory* memory = nullptr;  ///< the peer's memory, if this process can access it
-  void* owner = nullptr;          ///< the transport::Peer that contains this channel
-  bool peer_closed = false;       ///< the peer has closed in an orderly way
+  Carrier* carrier = nullptr;             ///< null while the peer has none
+  std::size_t eager_max = 0;              ///< the longest eager message; an option of the current transport
+  CrossMemory* memory = nullptr;          ///< the peer's memory, if this process can access it
+  carrier::DeviceReads* reads = nullptr;  ///< set by a transport whose device can read the peer's messages
+  void* owner = nullptr;                  ///< the transport::Peer that contains this channel
+  bool peer_closed = false;               ///< the peer has closed in an orderly way
 
   TxQueues tx;
   Credit credit;

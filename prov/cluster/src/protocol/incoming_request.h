@@ -28,6 +28,8 @@ struct PullProgress {
   std::size_t arrived = 0;    ///< pulled bytes that have arrived
   std::size_t copied = 0;     ///< bytes that this side has copied from the sender's memory
   std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: none
+  /// How far a read by an RDMA device has got. Until it is over, nothing is pulled.
+  enum class Device : std::uint8_t { none, asked, reading } device = Device::none;
 
   bool complete() const { return arrived + copied == wanted; }
   std::size_t in_flight() const { return requested - arrived; }

@@ -51,6 +51,11 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
       if (context_.bindings.engine.groups != nullptr)
         context_.bindings.engine.groups->on_group_segment(channel, segment, payload);
       return;
+    case SegmentKind::expose: return rendezvous_.on_expose(channel, segment);
+    case SegmentKind::exposed: return pulls_.on_exposed(channel, segment);
+    case SegmentKind::queue_pair:
+      if (channel.reads != nullptr) channel.reads->on_queue_pair(segment);
+      return;
     case SegmentKind::close: channel.peer_closed = true; return;
   }  // wire::decode() lets no other kind pass
 }

@@ -62,6 +62,11 @@ class Messenger {
   void acked(std::span<const Token> tokens, DirectSuccesses& direct) {
     for (const Token token : tokens) outgoing_.acked(token, direct);
   }
+  /// Called by the transport whose device has read the first `bytes` bytes for the receive `id`, and reads no
+  /// more. The receiver pulls the rest, if there is any.
+  void device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
+    pulls_.device_read(channel, id, bytes);
+  }
   void acked(std::span<const Token> tokens) {
     DirectSuccesses no_reader;
     acked(tokens, no_reader);
@@ -96,6 +101,8 @@ class Messenger {
   /// Returns true if only transports may still have work. Each transport itself knows when it needs another
   /// turn.
   bool idle_but_for_accesses() const { return !control_.busy() && pulls_.idle(); }
+  /// Returns true if a device reads messages of peers, or is about to.
+  bool device_reading() const { return pulls_.device_reading(); }
   /// Returns the part that lists channels for the engine: those with segments to post, and those with
   /// segments to transmit.
   ControlSender& control() { return control_; }

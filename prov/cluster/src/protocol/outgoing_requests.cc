@@ -90,6 +90,8 @@ void OutgoingRequests::finish(PulledRequest& request) {
 
 void OutgoingRequests::complete(OutgoingRequest& request, Status status) {
   Channel& channel = *request.channel;
+  if (request.state == OutgoingRequest::State::announced && channel.reads != nullptr)
+    channel.reads->conceal(request.id);
   if (request.queue_hook.linked) {
     const bool ordered = request.state == OutgoingRequest::State::queued && !request.response();
     (ordered ? channel.tx.ordered : channel.tx.bulk).remove(request);

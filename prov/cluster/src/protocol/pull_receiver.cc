@@ -8,6 +8,10 @@ namespace cluster::protocol {
 namespace {
 
 using Kind = IncomingRequest::Kind;
+using Device = PullProgress::Device;
+
+/// Shorter messages are pulled as segments: to register memory with a device takes as long as to copy them.
+constexpr std::size_t kDeviceMin = 32 * 1024;
 
 /// Returns how many bytes to request next. Returns 0 if nothing is to be requested now.
 std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) {
@@ -60,11 +64,67 @@ void PullReceiver::start(IncomingRequest& request) {
     return complete(request, Status::ok);
   }
   channel.incoming.push_back(request);
+  if (channel.reads != nullptr && ask_for_device(request)) return;
   if (request.kind == Kind::read) ++channel.rma.reads;
   PullBudget& budget = budget_of(channel);
   budget.waiting.push_back(request);
   direct_.begin(request);
   schedule(budget);
+}
+
+/// Asks the sender to let this side's device read the message. Returns false if that is not possible.
+bool PullReceiver::ask_for_device(IncomingRequest& request) {
+  Channel& channel = *request.channel;
+  const std::size_t wanted = request.pull.wanted;
+  if (request.kind != Kind::receive || wanted < kDeviceMin) return false;
+  if (carrier::contiguous(request.buffers(), request.base, wanted).empty() || !channel.reads->ready())
+    return false;
+  request.pull.device = Device::asked;
+  ++device_reads_;
+  control_.send(
+      channel,
+      {.kind = wire::SegmentKind::expose, .id = request.sender_id, .peer_id = request.id, .total = wanted});
+  return true;
+}
+
+void PullReceiver::on_exposed(Channel& channel, const wire::Segment& segment) {
+  IncomingRequest* const request = pool_.find(segment.peer_id);
+  const bool known =
+      request != nullptr && request->channel == &channel && request->pull.device == Device::asked;
+  const std::size_t wanted = known ? request->pull.wanted : 0;
+  if (!known || (segment.total != 0 && segment.total != wanted)) return context_.refuse_segment();
+  const Bytes into = carrier::contiguous(request->buffers(), request->base, wanted);
+  carrier::ExposedMemory from{.address = segment.offset, .key = segment.key, .checksum = {}};
+  if (segment.has_data()) from.checksum = static_cast<std::uint32_t>(segment.data);
+  if (segment.total == 0 || channel.reads == nullptr || !channel.reads->read(request->id, from, into))
+    return device_read(channel, request->id, 0);
+  request->pull.device = Device::reading;
+}
+
+/// If the device has failed, pulls the bytes that it has not read.
+void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
+  IncomingRequest* const request = pool_.find(id);
+  if (request == nullptr || request->channel != &channel || request->pull.device == Device::none) return;
+  request->pull.device = Device::none;
+  --device_reads_;
+  request->pull.requested = request->pull.arrived = bytes;
+  context_.counters.bytes_read += bytes;
+  if (request->pull.complete()) {
+    ++context_.counters.device_reads;
+    return finish(*request);
+  }
+  ++context_.counters.device_reads_failed;
+  PullBudget& budget = budget_of(channel);
+  budget.waiting.push_back(*request);
+  schedule(budget);
+}
+
+/// Makes sure that no device writes to the memory of a request that ends.
+void PullReceiver::end_device(IncomingRequest& request) {
+  if (request.pull.device == Device::reading && request.channel->reads != nullptr)
+    request.channel->reads->abandon(request.id);
+  request.pull.device = Device::none;
+  --device_reads_;
 }
 
 /// Distributes the available budget among the waiting requests. Each request gets one pull per turn.
@@ -207,6 +267,8 @@ void PullReceiver::complete(IncomingRequest& request, Status status) {
     if (request.kind == Kind::write_target) --request.channel->rma.write_targets;
   }
   direct_.end(request);
+  if (request.pull.device != Device::none) [[unlikely]]
+    end_device(request);
   if (request.kind == Kind::receive) {
     auto& receive = static_cast<RecvRequest&>(request);
     if (receive.buffer != nullptr) return multi_.complete_piece(receive, status);

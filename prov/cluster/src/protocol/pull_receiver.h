@@ -26,6 +26,10 @@ class PullReceiver {
   /// Like on_bulk(), for a run of bulk segments that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
+  /// Called when the sender has answered the question whether a device may read its message.
+  void on_exposed(Channel& channel, const wire::Segment& segment);
+  /// Called when a device has read the first `bytes` bytes of a message, and reads no more.
+  void device_read(Channel& channel, std::uint32_t id, std::size_t bytes);
   /// Called when a read of this side has failed at the target.
   void on_read_failed(Channel& channel, const wire::Segment& segment);
 
@@ -36,6 +40,8 @@ class PullReceiver {
 
   /// Returns true if no request copies directly from a sender's memory, so that copy_in() has nothing to do.
   bool idle() const { return direct_.idle(); }
+  /// Returns true if a device reads messages, or will soon do so.
+  bool device_reading() const { return device_reads_ != 0; }
   /// Copies one piece for each request whose sender's memory this side can read.
   void copy_in();
   /// Distributes the budget again after a peer is lost, because the peer's share has become free.
@@ -51,6 +57,8 @@ class PullReceiver {
     return channel.carrier != nullptr && !channel.carrier->traits().dates_pulls ? fixed_budget_
                                                                                 : found_budget_;
   }
+  bool ask_for_device(IncomingRequest& request);
+  void end_device(IncomingRequest& request);
   void schedule(PullBudget& budget);
   void report_written(const WriteTarget& target);
   IncomingRequest* find_requested(const Channel& channel, const wire::Segment& segment, std::size_t bytes);
@@ -64,8 +72,9 @@ class PullReceiver {
   IncomingPool pool_;
   MultiReceive multi_;
   DirectCopy direct_;
-  PullBudget found_budget_;  ///< limits the pulls that a transport dates (carrier::Traits)
-  PullBudget fixed_budget_;  ///< limits all other pulls
+  PullBudget found_budget_;       ///< limits the pulls that a transport dates (carrier::Traits)
+  PullBudget fixed_budget_;       ///< limits all other pulls
+  std::size_t device_reads_ = 0;  ///< requests whose PullProgress::device is not `none`
 };
 
 }  // namespace cluster::protocol

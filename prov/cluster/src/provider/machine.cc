@@ -11,6 +11,7 @@
 #include "os/secret_memory.h"
 #include "os/tcp_probe.h"
 #include "os/udp_link.h"
+#include "os/verbs_reader.h"
 #include "provider/addressing.h"
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"
@@ -20,6 +21,7 @@
 #include "shm/local_listener.h"
 #include "shm/peer_regions.h"
 #include "shm/region_directory.h"
+#include "verbs/verbs_transport.h"
 
 namespace cluster::provider {
 namespace {
@@ -129,7 +131,19 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
 /// Returns the factories of further transports in the order of preference. They rank after shared memory and
 /// before the network. A new transport adds its factory here. The factory captures the resources of the host
 /// that the transport needs.
-std::vector<engine::MakeTransport> further_transports() { return {}; }
+std::vector<engine::MakeTransport> further_transports(const OpenedRails& rails, const Options& options) {
+  std::vector<engine::MakeTransport> made;
+  if (rails.reader_place) {
+    auto open = [place = *rails.reader_place,
+                 library = options.text(Options::Name::test_verbs)](std::string& reason) {
+      return os::open_verbs_reader(library, place.interface, place.address, reason);
+    };
+    made.emplace_back([open](const transport::TransportContext& context) {
+      return std::make_unique<verbs::VerbsTransport>(context, open);
+    });
+  }
+  return made;
+}
 
 std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::UdpPort>& port,
                                                       const InterfaceAddress& place, const KeyFindings& keys,
@@ -196,6 +210,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   transport::EngineSettings settings = options_.settings();
   if (request.collectives)
     settings.ack_delay = rails.ports.size() > 1 ? reliability::kAckDelayOfRails : reliability::kAckDelayLate;
+  settings.device_reads = rails.reader_place.has_value();
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());
@@ -219,10 +234,11 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   if (sessions && reaches_memory(settings))
     region_connector = std::make_unique<shm::PeerRegionConnector>(random_, log_, keys.job_keys());
   std::unique_ptr<link::ProcessProbe> probe = sessions ? os::TcpProbe::open(name, log_) : nullptr;
-  auto engine = std::make_unique<engine::Engine>(engine::EngineParts{
-      environment, settings, name, epoch, std::move(link), std::move(shm), std::move(resources), request.type,
-      std::move(rails.rails), std::move(probe), std::move(region_connector),
-      open_multicast(port, *place, keys, environment), request.roster, request.memory, further_transports()});
+  auto engine = std::make_unique<engine::Engine>(
+      engine::EngineParts{environment, settings, name, epoch, std::move(link), std::move(shm),
+                          std::move(resources), request.type, std::move(rails.rails), std::move(probe),
+                          std::move(region_connector), open_multicast(port, *place, keys, environment),
+                          request.roster, request.memory, further_transports(rails, options_)});
   engine->set_progress_client(run_in_background(*engine, setup));
   warn_if_few_descriptors(name);
   return engine;

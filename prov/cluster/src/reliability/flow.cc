@@ -22,6 +22,7 @@ wire::Opening opening_of(const FlowSettings& settings, const Identity& identity)
   opening.features = wire::feature::kFrameParts;
   if (settings.ethertype) opening.features |= wire::feature::kEthertypePath;
   if (settings.ethertype_whole) opening.features |= wire::feature::kEthertypeWhole;
+  if (settings.device_reads) opening.features |= wire::feature::kDeviceReads;
   if (settings.kernel_answers) opening.features |= wire::feature::kKernelAnswers;
   if (settings.ack_delay > kAckDelay) opening.features |= wire::feature::kAcksLate;
   opening.window = std::clamp(settings.window, kWindowMin, kWindowMax);

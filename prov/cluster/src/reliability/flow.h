@@ -71,7 +71,8 @@ struct FlowSettings {
   /// `kernel_answers` is true if the kernel of this node answers such questions.
   bool asks_kernels = false;
   bool kernel_answers = false;
-  bool lane = true;  ///< short messages may take the frame lane
+  bool lane = true;           ///< short messages may take the frame lane
+  bool device_reads = false;  ///< EngineSettings::device_reads
 };
 
 /// What the opening says about this side.

@@ -116,6 +116,10 @@ class Handshake {
     const bool whole = peer_ && (peer_->features & wire::feature::kEthertypeWhole) != 0;
     return whole ? link::kEthertypeFrameMax : link::kEthertypeFrameOld;
   }
+  /// Returns true if both sides can read long messages by RDMA devices.
+  bool device_reads() const {
+    return peer_ && (ours_.features & peer_->features & wire::feature::kDeviceReads) != 0;
+  }
   bool peer_takes_parts() const { return peer_ && (peer_->features & wire::feature::kFrameParts) != 0; }
   /// Returns true if the peer's kernel answers the question whether the peer's process exists.
   bool kernel_answers() const { return peer_ && (peer_->features & wire::feature::kKernelAnswers) != 0; }

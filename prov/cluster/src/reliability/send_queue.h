@@ -48,6 +48,7 @@ class SendQueue final : public carrier::Carrier {
   std::size_t fragment_max(const wire::Segment& segment) const override;
   /// Returns half of the bytes that the congestion window and Handshake::window() allow in flight now.
   std::size_t eager_limit() const override;
+  bool device_reads() const override { return handshake_.device_reads(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
   /// Posts one run, which takes as many whole frames as the payload's first piece of memory fills. Returns

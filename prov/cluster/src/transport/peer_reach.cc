@@ -73,6 +73,9 @@ void PeerReach::reached(Peer& peer, Transport& by, carrier::Carrier& carrier, st
   peer.channel.carrier = &carrier;
   peer.channel.eager_max = eager_max;
   peer.reach = Reached{&by};
+  for (Transport* const each : transports_) {
+    if (each != &by) each->assist(peer);
+  }
 }
 
 void PeerReach::go_farther(Peer& peer, Transport& by, std::string reason) {

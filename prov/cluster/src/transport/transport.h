@@ -166,6 +166,10 @@ class Transport {
   /// accesses and destroys the object before close() is called.
   virtual std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer&) { return nullptr; }
 
+  /// Called when another transport has given the peer a carrier. A transport whose device can read the peer's
+  /// long messages sets Channel::reads. It resets the pointer in close().
+  virtual void assist(Peer&) {}
+
   // --- turns ---
   /// Delivers arrived segments to the messenger. Returns true if anything has arrived.
   virtual bool receive(Turn& turn) = 0;

@@ -33,6 +33,9 @@ inline constexpr std::uint32_t kEthertypeWhole = 64;
 /// VerbsBlocks follow the further addresses and the sibling. They are within the size of the opening, after
 /// all other blocks. So an endpoint that does not know this bit skips them.
 inline constexpr std::uint32_t kVerbs = 128;
+/// The sender can let an RDMA device read long messages (carrier/device_reads.h). Only if both sides say so,
+/// they exchange the segments that such reads need.
+inline constexpr std::uint32_t kDeviceReads = 256;
 }  // namespace feature
 
 /// The layout on the wire. Newer versions append fields. Readers skip fields that they do not know.

@@ -49,6 +49,9 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kPeerId | kOffset | kTotal | kKey, 0, false, true},                              // group_repair
     {kId | kOffset | kKey, 0, false, false},                                                // group_leave
     {kId | kKey, 0, false, false},                                                          // group_end
+    {kId | kPeerId | kOffset | kTotal, 0, false, false},                                    // expose
+    {kPeerId | kOffset | kTotal | kKey, kData, false, false},                               // exposed
+    {kId | kPeerId | kOffset | kTotal | kKey, 0, false, false},                             // queue_pair
 };
 
 struct Common {

@@ -49,10 +49,20 @@ enum class SegmentKind : std::uint8_t {
   group_repair,  ///< to one member: body of frame `offset`, from byte `peer_id` on; `total`: its length
   group_leave,   ///< the sender has left the group; its stream ended at `offset`
   group_end,     ///< an answer: there is no such stream or member
+  // Reads by RDMA devices (carrier/device_reads.h), only between peers with feature::kDeviceReads.
+  expose,  ///< let my device read `total` bytes from `offset` of your request `id` for my `peer_id`
+  /// An answer: for your `peer_id`, they lie at address `offset` with key `key`; `total` 0: no. `data`: their
+  /// CRC32C, if your queue_pair asks for it.
+  exposed,
+  /// My queue pair for you is `id` (0: I have closed it), and I know your queue pair `peer_id` (0: none).
+  /// `offset` and `total` are my GID, `key` a sequence number, the code of my MTU, and what my device needs.
+  queue_pair,
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::group_end);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::queue_pair);
 /// Returns true for the kinds that belong to groups. The engine's groups process them.
-constexpr bool of_group(SegmentKind kind) { return kind >= SegmentKind::group_join; }
+constexpr bool of_group(SegmentKind kind) {
+  return kind >= SegmentKind::group_join && kind <= SegmentKind::group_end;
+}
 
 namespace segment_flag {
 inline constexpr std::uint8_t kTagged = 1;   ///< `tag` is present; the message is tagged

@@ -49,6 +49,7 @@ struct NodeKind {
   std::shared_ptr<engine::EndpointRoster> roster = nullptr;     ///< of the process that it belongs to
   bool enabled = true;
   std::function<std::unique_ptr<link::ProcessProbe>()> make_probe = nullptr;
+  std::vector<engine::MakeTransport> further_transports = {};
 };
 
 /// An endpoint that knows one peer, under handle 0.
@@ -65,7 +66,8 @@ struct Node {
                                    .resources = nullptr,
                                    .type = kind.type,
                                    .probe = kind.make_probe ? kind.make_probe() : nullptr,
-                                   .roster = kind.roster}) {
+                                   .roster = kind.roster,
+                                   .further_transports = kind.further_transports}) {
     if (kind.roster != nullptr) entry.emplace(kind.roster, name);
     book.insert(peer);
     if (kind.enabled) enable();

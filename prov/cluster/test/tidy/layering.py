@@ -19,14 +19,15 @@ ALLOWED = {
     "transport": {"base", "wire", "carrier", "os", "protocol", "reliability/flow_stats.h", "reliability/ack_delay.h"},
     "self": {"base", "wire", "carrier", "multipath/address_pairing.h", "protocol", "transport"},
     "shm": {"base", "wire", "os", "carrier", "seal", "protocol", "transport"},
+    "verbs": {"base", "wire", "link", "carrier", "protocol", "transport"},
     "network": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "protocol", "transport"},
     "collective": {"base", "wire", "protocol"},
     "connection": {"base", "wire"},
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "network", "self", "protocol",
                "transport", "collective", "connection"},
     "api": {"base", "carrier/registered_memory.h", "protocol", "collective", "connection", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
-    "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "protocol", "transport",
-                 "engine", "api"},
+    "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "verbs", "protocol",
+                 "transport", "engine", "api"},
 }
 LIBFABRIC_COMPONENTS = {"api", "provider"}
 

@@ -3,6 +3,9 @@
 // that address, and its number is the number of the UDP port. So processes reach each other wherever they
 // reach each other by UDP, such as between network namespaces.
 //
+// A reliable queue pair is a TCP port on that address. Threads of its own serve and perform its reads, as a device
+// does. A read is checked against the registrations at the moment when its bytes are copied.
+//
 // It is stricter than devices: it checks every request, and tells of arrivals only if they come after the
 // request for it. Faults are in the environment:
 //
@@ -12,8 +15,13 @@
 //                      disappears, and says so), vanish (it disappears in silence), send_error or receive_error
 //                      (a completion with an error), unlist (as soft-RoCE does: the device carries nothing and is not listed
 //                      any more, but answers), post_error, or port_down (for half a second)
+//                      Other faults happen when it posts its Nth RDMA read: read_error (a completion with an error),
+//                      read_half (the same, after half of the bytes), read_silence (it never ends), read_remove (the
+//                      device disappears, and says so), read_refused (the call fails), read_lie (half of the bytes come,
+//                      and the queue pair breaks, but the completion says success, as with soft-RoCE)
 //   FAKE_VERBS_LATE    if set, the data of a send is read and leaves only at the next call
 //   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
+//   FAKE_VERBS_SOFT    if set, the device has the vendor number of soft-RoCE
 //   FAKE_VERBS_PORT    down: the ports are not active
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -27,16 +35,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -50,6 +63,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint32_t kInlineMax = 64;
 constexpr std::size_t kGrh = 40;
+constexpr std::uint32_t kVendor = 0x2c9, kSoftVendor = 0xffffff;
 constexpr auto kPortDownFor = std::chrono::milliseconds(500);
 
 struct Fault {
@@ -98,6 +112,7 @@ struct Context {
   std::deque<ibv_async_event> events;
   std::vector<QueuePair*> queue_pairs;
   unsigned long posted = 0;  // sends
+  unsigned long reads = 0;   // RDMA reads
   bool gone = false;
   bool unlisted = false;
   bool send_error_due = false;
@@ -123,7 +138,12 @@ struct CompletionQueue {
   std::deque<ibv_wc> done;
   QueuePair* receiver = nullptr;  // whose arrivals the queue gets
   unsigned unacknowledged = 0;
+  bool reliable = false;  // its queue pairs are reliable, and their threads use what follows
+  std::mutex mutex;
+  bool armed = false;
 };
+
+class Reliable;
 
 struct Send {
   std::uint64_t id = 0;
@@ -144,10 +164,13 @@ struct QueuePair {
   std::deque<Send> sends;             // posted, not read yet
   std::deque<std::uint64_t> pending;  // ids of sends that still take a place in the queue
   std::deque<std::pair<std::uint64_t, ibv_sge>> receives;
+  std::unique_ptr<Reliable> reliable;
+  ~QueuePair();
 };
 
 struct Registration {
   ibv_mr base{};
+  int access = 0;
 };
 
 struct AddressHandle {
@@ -156,7 +179,8 @@ struct AddressHandle {
 };
 
 std::map<std::uint32_t, ibv_mr*> registrations;
-bool unlisted = false;  // in the next list alone
+std::mutex registrations_mutex;  // also held while bytes are copied: whoever forgets memory waits for that
+bool unlisted = false;           // in the next list alone
 std::uint32_t next_key = 77;
 
 template <typename Whole, typename Part>
@@ -165,6 +189,7 @@ Whole* whole(Part* part) {
 }
 
 bool registered(const ibv_sge& piece) {
+  const std::lock_guard lock(registrations_mutex);
   const auto found = registrations.find(piece.lkey);
   if (found == registrations.end()) return false;
   const auto begin = reinterpret_cast<std::uint64_t>(found->second->addr);
@@ -251,9 +276,12 @@ void perform(QueuePair* queue) {
   }
 }
 
+int post_read(QueuePair* queue, ibv_send_wr* request, ibv_send_wr** refused);
+
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) {
   const Fault fault = fault_of_environment();
   auto* const queue = whole<QueuePair>(qp);
+  if (qp->qp_type == IBV_QPT_RC) return post_read(queue, request, refused);
   Context* const context = queue->context;
   perform(queue);
   for (; request != nullptr; request = request->next) {
@@ -355,8 +383,11 @@ void collect(QueuePair* queue, std::size_t limit) {
   }
 }
 
+int poll_reliable(CompletionQueue* queue, int count, ibv_wc* out);
+
 int poll_cq(ibv_cq* cq, int count, ibv_wc* out) {
   auto* const queue = whole<CompletionQueue>(cq);
+  if (queue->reliable) return poll_reliable(queue, count, out);
   if (queue->receiver != nullptr) {
     for (QueuePair* const each : queue->receiver->context->queue_pairs) perform(each);
     if (cq == queue->receiver->base.recv_cq) collect(queue->receiver, static_cast<std::size_t>(count));
@@ -376,9 +407,315 @@ int poll_cq(ibv_cq* cq, int count, ibv_wc* out) {
   return filled;
 }
 
+/// The bytes of a registration if a queue pair of this domain may use all of them so, otherwise null. The
+/// caller holds the mutex.
+std::byte* usable(const ibv_pd* domain, std::uint32_t key, std::uint64_t address, std::uint64_t length,
+                  int access) {
+  const auto found = registrations.find(key);
+  if (found == registrations.end() || found->second->pd != domain) return nullptr;
+  if ((whole<Registration>(found->second)->access & access) == 0) return nullptr;
+  const auto begin = reinterpret_cast<std::uint64_t>(found->second->addr);
+  if (address < begin || length > found->second->length || address - begin > found->second->length - length)
+    return nullptr;
+  return reinterpret_cast<std::byte*>(address);
+}
+
+/// The threads of a reliable queue pair: one answers the reads of the peer, the other performs its own.
+class Reliable {
+ public:
+  struct Read {
+    std::uint64_t id = 0;
+    ibv_sge into{};
+    std::uint64_t address = 0;
+    std::uint32_t key = 0;
+    std::string fault;
+  };
+
+  Reliable(QueuePair& queue, in_addr address)
+      : queue_(queue), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    sockaddr_in name{};
+    name.sin_family = AF_INET;
+    name.sin_addr = address;
+    socklen_t size = sizeof name;
+    bind(listener_, reinterpret_cast<const sockaddr*>(&name), size);
+    listen(listener_, 4);
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&name), &size);
+    number_ = ntohs(name.sin_port);
+  }
+  ~Reliable() {
+    {
+      const std::lock_guard lock(mutex_);
+      stop_ = true;
+      for (const int each : {listener_, served_, asked_})
+        if (each >= 0) shutdown(each, SHUT_RDWR);
+    }
+    changed_.notify_all();
+    if (server_.joinable()) server_.join();
+    if (client_.joinable()) client_.join();
+    for (const int each : {listener_, served_, asked_})
+      if (each >= 0) close(each);
+  }
+  Reliable(const Reliable&) = delete;
+  Reliable& operator=(const Reliable&) = delete;
+
+  std::uint32_t number() const { return number_; }
+  /// Ready to receive: reads of this peer are answered from now on.
+  void listen_to(in_addr peer, std::uint32_t number, std::uint32_t sequence) {
+    peer_.sin_family = AF_INET;
+    peer_.sin_addr = peer;
+    peer_.sin_port = htons(static_cast<std::uint16_t>(number));
+    expected_ = {number, sequence};
+    server_ = std::thread([this] { serve(); });
+  }
+  /// Ready to send.
+  void begin(std::uint32_t sequence) {
+    ours_ = {number_, sequence};
+    client_ = std::thread([this] { perform_reads(); });
+  }
+  void post(const Read& read) {
+    {
+      const std::lock_guard lock(mutex_);
+      reads_.push_back(read);
+    }
+    changed_.notify_all();
+  }
+  /// From now on, all reads end with errors.
+  void break_off() {
+    {
+      const std::lock_guard lock(mutex_);
+      broken_ = true;
+      if (asked_ >= 0) shutdown(asked_, SHUT_RDWR);
+    }
+    changed_.notify_all();
+  }
+  bool broken() {
+    const std::lock_guard lock(mutex_);
+    return broken_;
+  }
+  std::atomic<unsigned> in_progress{0};
+
+ private:
+  struct Hello {
+    std::uint32_t number = 0;
+    std::uint32_t sequence = 0;
+  };
+  struct Question {
+    std::uint64_t address = 0;
+    std::uint64_t length = 0;
+    std::uint32_t key = 0;
+    std::uint32_t reserved = 0;
+  };
+
+  static bool read_all(int from, void* into, std::size_t size) {
+    return size == 0 || recv(from, into, size, MSG_WAITALL) == static_cast<ssize_t>(size);
+  }
+  static bool write_all(int to, const void* data, std::size_t size) {
+    const char* at = static_cast<const char*>(data);
+    while (size != 0) {
+      const ssize_t sent = send(to, at, size, MSG_NOSIGNAL);
+      if (sent <= 0) return false;
+      at += sent;
+      size -= static_cast<std::size_t>(sent);
+    }
+    return true;
+  }
+  /// Makes the socket known to the destructor. Returns false if that has begun.
+  bool keep(int& place, int number) {
+    const std::lock_guard lock(mutex_);
+    if (number < 0) return false;
+    if (place >= 0) close(place);
+    place = number;
+    return !stop_;
+  }
+
+  void serve() {
+    for (;;) {
+      const int got = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC);
+      if (!keep(served_, got)) return;
+      Hello hello;
+      if (!read_all(got, &hello, sizeof hello)) continue;
+      if (hello.number != expected_.number || hello.sequence != expected_.sequence) continue;
+      while (answer(got)) {
+      }
+    }
+  }
+  bool answer(int peer) {
+    Question question;
+    if (!read_all(peer, &question, sizeof question)) return false;
+    std::vector<std::byte> bytes;
+    {
+      const std::lock_guard lock(registrations_mutex);
+      const std::byte* const from =
+          usable(queue_.base.pd, question.key, question.address, question.length, IBV_ACCESS_REMOTE_READ);
+      if (from != nullptr) bytes.assign(from, from + question.length);
+    }
+    const std::uint64_t answered = bytes.size();
+    return write_all(peer, &answered, sizeof answered) && write_all(peer, bytes.data(), bytes.size());
+  }
+
+  void perform_reads() {
+    for (;;) {
+      Read read;
+      bool flush = false;
+      {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stop_ || !reads_.empty(); });
+        if (stop_) return;
+        read = reads_.front();
+        reads_.pop_front();
+        flush = broken_;
+      }
+      if (read.fault == "read_silence") {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return stop_; });
+        return;
+      }
+      const ibv_wc_status status = flush ? IBV_WC_WR_FLUSH_ERR : perform(read);
+      if (status != IBV_WC_SUCCESS) break_off();
+      report(read.id, read.fault == "read_lie" && !flush ? IBV_WC_SUCCESS : status);
+    }
+  }
+  ibv_wc_status perform(const Read& read) {
+    const bool half = read.fault == "read_half" || read.fault == "read_lie";
+    if (read.fault == "read_error" || !connected()) return IBV_WC_RETRY_EXC_ERR;
+    const Question question{read.address, read.into.length, read.key, 0};
+    std::uint64_t answered = 0;
+    std::vector<std::byte> bytes(read.into.length);
+    if (!write_all(asked_, &question, sizeof question) || !read_all(asked_, &answered, sizeof answered))
+      return IBV_WC_RETRY_EXC_ERR;
+    if (answered != bytes.size()) return IBV_WC_REM_ACCESS_ERR;
+    if (!read_all(asked_, bytes.data(), bytes.size())) return IBV_WC_RETRY_EXC_ERR;
+    const std::lock_guard lock(registrations_mutex);
+    std::byte* const into =
+        usable(queue_.base.pd, read.into.lkey, read.into.addr, read.into.length, IBV_ACCESS_LOCAL_WRITE);
+    if (into == nullptr) return IBV_WC_LOC_PROT_ERR;
+    std::memcpy(into, bytes.data(), half ? bytes.size() / 2 : bytes.size());
+    return half ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS;
+  }
+  bool connected() {
+    if (asked_ >= 0) return true;
+    if (!keep(asked_, socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0))) return false;
+    return connect(asked_, reinterpret_cast<const sockaddr*>(&peer_), sizeof peer_) == 0 &&
+           write_all(asked_, &ours_, sizeof ours_);
+  }
+  void report(std::uint64_t id, ibv_wc_status status) {
+    auto* const ends = whole<CompletionQueue>(queue_.base.send_cq);
+    const std::lock_guard lock(ends->mutex);
+    ibv_wc wc = completion(id, status);
+    wc.qp_num = number_;
+    wc.opcode = IBV_WC_RDMA_READ;
+    ends->done.push_back(wc);
+    --in_progress;
+    if (std::exchange(ends->armed, false)) kick(&queue_);
+  }
+
+  QueuePair& queue_;
+  int listener_;
+  int served_ = -1;
+  int asked_ = -1;
+  std::uint32_t number_ = 0;
+  sockaddr_in peer_{};
+  Hello expected_, ours_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Read> reads_;
+  bool stop_ = false;
+  bool broken_ = false;
+  std::thread server_, client_;
+};
+
+QueuePair::~QueuePair() = default;
+
+int post_read(QueuePair* queue, ibv_send_wr* request, ibv_send_wr** refused) {
+  Context* const context = queue->context;
+  for (; request != nullptr; request = request->next) {
+    *refused = request;
+    const Fault fault = fault_of_environment();
+    const bool due = ++context->reads == fault.at;
+    if (queue->base.state != IBV_QPS_RTS || (due && fault.name == "read_refused")) return EINVAL;
+    if (queue->reliable->in_progress >= queue->cap.max_send_wr) return ENOMEM;
+    if (request->opcode != IBV_WR_RDMA_READ || request->num_sge != 1) return EINVAL;
+    if (due && fault.name == "read_remove") {
+      context->gone = true;
+      for (QueuePair* const each : context->queue_pairs) each->reliable->break_off();
+      tell(context, IBV_EVENT_DEVICE_FATAL);
+    }
+    ++queue->reliable->in_progress;
+    queue->reliable->post({request->wr_id, *request->sg_list, request->wr.rdma.remote_addr,
+                           request->wr.rdma.rkey, due ? fault.name : ""});
+  }
+  *refused = nullptr;
+  return 0;
+}
+
+ibv_qp* create_reliable(ibv_pd* domain, const ibv_qp_init_attr& wanted) {
+  if (wanted.sq_sig_all == 0 || wanted.send_cq != wanted.recv_cq) {
+    errno = EINVAL;
+    return nullptr;
+  }
+  auto* const queue = new QueuePair;
+  queue->context = whole<Context>(domain->context);
+  queue->cap = wanted.cap;
+  queue->base.context = domain->context;
+  queue->base.pd = domain;
+  queue->base.send_cq = wanted.send_cq;
+  queue->base.recv_cq = wanted.recv_cq;
+  queue->base.qp_type = IBV_QPT_RC;
+  queue->reliable = std::make_unique<Reliable>(*queue, queue->context->address);
+  queue->base.qp_num = queue->reliable->number();
+  queue->context->queue_pairs.push_back(queue);
+  whole<CompletionQueue>(wanted.send_cq)->reliable = true;
+  return &queue->base;
+}
+
+int modify_reliable(QueuePair* queue, const ibv_qp_attr& wanted, int mask) {
+  const auto state = wanted.qp_state;
+  const int needed = state == IBV_QPS_INIT  ? IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS
+                     : state == IBV_QPS_RTR ? IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+                                                  IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER
+                                            : IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+                                                  IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+  if (mask != (needed | IBV_QP_STATE) || state != queue->base.state + 1) return EINVAL;
+  if (state == IBV_QPS_INIT && wanted.qp_access_flags != IBV_ACCESS_REMOTE_READ) return EINVAL;
+  if (state == IBV_QPS_RTR) {
+    if (wanted.ah_attr.is_global == 0 || wanted.ah_attr.grh.sgid_index != 2 || wanted.max_dest_rd_atomic == 0)
+      return EINVAL;
+    in_addr peer{};
+    std::memcpy(&peer, wanted.ah_attr.grh.dgid.raw + 12, sizeof peer);
+    queue->reliable->listen_to(peer, wanted.dest_qp_num, wanted.rq_psn);
+  }
+  if (state == IBV_QPS_RTS) {
+    if (wanted.max_rd_atomic == 0) return EINVAL;
+    queue->reliable->begin(wanted.sq_psn);
+  }
+  queue->base.state = state;
+  return 0;
+}
+
+int poll_reliable(CompletionQueue* queue, int count, ibv_wc* out) {
+  const std::lock_guard lock(queue->mutex);
+  int filled = 0;
+  for (; filled < count && !queue->done.empty(); ++filled) {
+    out[filled] = queue->done.front();
+    queue->done.pop_front();
+  }
+  return filled;
+}
+
+int notify_reliable(CompletionQueue* queue) {
+  const std::lock_guard lock(queue->mutex);
+  auto* const channel = whole<Channel>(queue->base.channel);
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLONESHOT;
+  epoll_ctl(channel->base.fd, EPOLL_CTL_MOD, channel->kick, &event);
+  queue->armed = true;
+  return 0;
+}
+
 /// What has arrived before does not make the channel readable: it is a completion already.
 int req_notify_cq(ibv_cq* cq, int) {
   auto* const queue = whole<CompletionQueue>(cq);
+  if (queue->reliable) return fails("ibv_req_notify_cq") ? errno : notify_reliable(queue);
   auto* const channel = whole<Channel>(cq->channel);
   if (queue->receiver != nullptr) collect(queue->receiver, 100000);
   if (fails("ibv_req_notify_cq")) return errno;
@@ -447,6 +784,17 @@ int ibv_close_device(ibv_context* context) {
   return 0;
 }
 
+int ibv_query_device(ibv_context* context, ibv_device_attr* out) {
+  if (fails("ibv_query_device")) return errno;
+  if (whole<Context>(context)->gone) return ENODEV;
+  *out = {};
+  out->vendor_id = std::getenv("FAKE_VERBS_SOFT") == nullptr ? kVendor : kSoftVendor;
+  out->max_cqe = 1000;
+  out->max_qp_rd_atom = 16;
+  out->max_qp_init_rd_atom = 4;
+  return 0;
+}
+
 int ibv_query_port(ibv_context* context, std::uint8_t, _compat_ibv_port_attr* attributes) {
   auto* const out = reinterpret_cast<ibv_port_attr*>(attributes);
   const auto* const device = whole<Context>(context);
@@ -491,19 +839,23 @@ int ibv_dealloc_pd(ibv_pd* domain) {
   return 0;
 }
 
-ibv_mr* ibv_reg_mr(ibv_pd* domain, void* begin, std::size_t size, int) {
+ibv_mr* ibv_reg_mr(ibv_pd* domain, void* begin, std::size_t size, int access) {
   if (fails("ibv_reg_mr")) return nullptr;
+  const std::lock_guard lock(registrations_mutex);
   auto* const made = new Registration;
   made->base.context = domain->context;
   made->base.pd = domain;
   made->base.addr = begin;
   made->base.length = size;
   made->base.lkey = next_key++;
+  made->base.rkey = made->base.lkey;
+  made->access = access;
   registrations[made->base.lkey] = &made->base;
   return &made->base;
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {
+  const std::lock_guard lock(registrations_mutex);
   registrations.erase(mr->lkey);
   delete whole<Registration>(mr);
   return 0;
@@ -547,6 +899,7 @@ int ibv_destroy_cq(ibv_cq* cq) {
 
 ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
   if (fails("ibv_create_qp")) return nullptr;
+  if (wanted->qp_type == IBV_QPT_RC) return create_reliable(domain, *wanted);
   if (wanted->cap.max_inline_data > kInlineMax || wanted->qp_type != IBV_QPT_UD) {
     errno = EINVAL;
     return nullptr;
@@ -584,6 +937,7 @@ ibv_qp* ibv_create_qp(ibv_pd* domain, ibv_qp_init_attr* wanted) {
 
 int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
   if (fails("ibv_modify_qp")) return errno;
+  if (qp->qp_type == IBV_QPT_RC) return modify_reliable(whole<QueuePair>(qp), *attributes, mask);
   const int next = attributes->qp_state;
   const bool in_order = (qp->state == IBV_QPS_RESET && next == IBV_QPS_INIT) ||
                         (qp->state == IBV_QPS_INIT && next == IBV_QPS_RTR) ||
@@ -599,6 +953,11 @@ int ibv_modify_qp(ibv_qp* qp, ibv_qp_attr* attributes, int mask) {
 
 int ibv_destroy_qp(ibv_qp* qp) {
   auto* const queue = whole<QueuePair>(qp);
+  if (queue->reliable != nullptr) {
+    std::erase(queue->context->queue_pairs, queue);
+    delete queue;
+    return 0;
+  }
   perform(queue);
   std::erase(queue->context->queue_pairs, queue);
   whole<CompletionQueue>(qp->recv_cq)->receiver = nullptr;

@@ -1,0 +1,102 @@
+// The interface of an RDMA device that reads the memory of peers (os/verbs_reader.h). Each peer has a queue
+// pair of its own, which is connected with a queue pair of the peer (RC). The device sends its requests, the
+// peer's device answers them, and no processor takes part. Nothing is lost unless the queue pair breaks.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace cluster::link {
+
+/// One end of a connection between two devices.
+struct QueuePairEnd {
+  std::array<std::byte, 16> gid{};
+  std::uint32_t number = 0;    ///< below 2^24; 0: none
+  std::uint32_t sequence = 0;  ///< number of its first packet, below 2^24
+  std::uint8_t mtu = 0;        ///< code of the MTU of its port: 1 = 256 bytes, 2 = 512, ..., 5 = 4096
+  std::uint8_t reads = 0;      ///< reads that it answers at once
+
+  friend bool operator==(const QueuePairEnd&, const QueuePairEnd&) = default;
+};
+
+/// Memory that the device knows, and by which keys it is named.
+struct DeviceMemoryKeys {
+  std::uint32_t handle = 0;  ///< names the registration; never 0
+  std::uint32_t local = 0;   ///< for the device of this side
+  std::uint32_t remote = 0;  ///< for the peer's device
+};
+
+/// Who uses the memory: the device of this side writes to it, or the peer's device reads it.
+enum class DeviceUse : std::uint8_t { written_here, read_by_peer };
+
+/// A read of `into.size()` bytes.
+struct DeviceRead {
+  Bytes into;
+  std::uint32_t local_key = 0;
+  std::uint64_t address = 0;
+  std::uint32_t remote_key = 0;
+};
+
+/// The end of the oldest read of this queue pair that has not ended.
+struct DeviceReadEnd {
+  std::uint32_t queue_pair = 0;
+  bool succeeded = false;
+};
+
+class ReadDevice {
+ public:
+  virtual ~ReadDevice() = default;
+
+  /// Returns the name that users know, such as "rxe0/1".
+  virtual const char* name() const = 0;
+  /// Returns false if a read may end with success although its bytes have not arrived. The user has to compare a
+  /// checksum then. Soft-RoCE is such a device (os/verbs_reader.cc).
+  virtual bool exact() const = 0;
+
+  /// Makes a queue pair, which is not connected yet. The caller chooses its sequence. Returns nullopt if the device makes no more.
+  virtual std::optional<QueuePairEnd> create() = 0;
+  /// Connects a queue pair. Returns false if that fails. The queue pair is of no use then.
+  virtual bool connect(const QueuePairEnd& ours, const QueuePairEnd& peer) = 0;
+  /// Ends the queue pair, and forgets the memory that was added for it. When this function returns, the
+  /// device neither writes to that memory nor reads it for the peer. No reads of the queue pair end any more.
+  virtual void destroy(std::uint32_t queue_pair) = 0;
+
+  /// Makes memory known for one queue pair. The peers at other queue pairs cannot read it. Returns nullopt if
+  /// the device refuses the memory.
+  virtual std::optional<DeviceMemoryKeys> add_memory(std::uint32_t queue_pair, ConstBytes memory,
+                                                     DeviceUse use) = 0;
+  /// When this function returns, the device does not use the memory any more.
+  virtual void remove_memory(std::uint32_t handle) = 0;
+
+  /// Begins a read. Returns false if the queue pair is broken. At most kReadsMax reads of one queue pair may
+  /// be in progress.
+  virtual bool read(std::uint32_t queue_pair, const DeviceRead& read) = 0;
+  static constexpr std::size_t kReadsMax = 16;
+  /// Writes the reads that have ended to `ends`, and returns their number. The reads of one queue pair end in
+  /// the order in which they began. After a failure, the queue pair is broken.
+  virtual std::size_t poll(std::span<DeviceReadEnd> ends) = 0;
+
+  /// Reads the events of the device. Returns false if it has failed or was removed. The caller has to give it
+  /// back then.
+  virtual bool works() = 0;
+  /// Like works(). Also finds devices that are removed without an event, and takes longer.
+  virtual bool exists() = 0;
+  /// Returns the descriptor that becomes readable when a read ends after arm(), or when works() may have
+  /// become false. -1 if there is none.
+  virtual int descriptor() const = 0;
+  /// Returns false if a sleeper might miss the end of a read.
+  virtual bool arm() = 0;
+};
+
+/// Opens the device. If that fails, returns null and sets `reason`.
+using OpenReadDevice = std::function<std::unique_ptr<ReadDevice>(std::string& reason)>;
+
+}  // namespace cluster::link

@@ -1,0 +1,18 @@
+// An RDMA device whose reliable queue pairs (RC) read the memory of peers, through libibverbs.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/address.h"
+#include "link/read_device.h"
+#include "os/interfaces.h"
+
+namespace cluster::os {
+
+/// Opens the device whose table of GIDs has the RoCE version 2 GID of `address`, an address of `interface`.
+/// If that fails, returns null and sets `reason`. `library`: the file name of libibverbs.
+std::unique_ptr<link::ReadDevice> open_verbs_reader(const std::string& library, const Interface& interface,
+                                                    const SocketAddress& address, std::string& reason);
+
+}  // namespace cluster::os

@@ -1,0 +1,176 @@
+// The transport over an RDMA device. It reaches no peer by itself. It assists the network: if a peer that the
+// network reaches has a device, too, the device of the receiver reads long messages out of the memory of the
+// sender (carrier/device_reads.h). First contact, order, acknowledgements and the death of peers stay with
+// the network, so a broken device costs time and no message.
+//
+// The first long message from a peer makes the receiver offer a queue pair, and travels in frames. The two
+// sides connect their queue pairs by segments of the kind queue_pair, which either side may send first:
+//
+//   none       -- this side has a long message to read --> offered (sends its queue pair)
+//   none       -- the peer's queue pair arrives --> connected (sends its queue pair)
+//   offered    -- the peer's queue pair arrives --> connected
+//   any        -- an error, or the peer has closed its queue pair --> none; the next offer has to wait
+//
+// A queue pair that fails is destroyed before the receives that used it are pulled on as frames. Therefore
+// the device never writes to a buffer that the application has got back. Nor does the device read a message
+// after its completion: conceal() takes the memory away from the device first.
+//
+// Some devices report reads that have failed as done (link::ReadDevice::exact). If the receiver has such a device, it
+// asks the sender for a checksum of each message. It compares the checksum after the last piece, and trusts
+// nothing before.
+//
+// Only peers in the address vector get a queue pair, because an endpoint has few.
+//
+// The device is opened for the first long message, and given back if it fails or is removed. A later message
+// opens it again.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "carrier/device_reads.h"
+#include "link/read_device.h"
+#include "transport/transport.h"
+#include "transport/transport_context.h"
+
+namespace cluster::verbs {
+
+using transport::Peer;
+
+class VerbsTransport;
+
+/// The queue pair for one peer.
+class ReaderConnection final : public transport::TransportPeer, public carrier::DeviceReads {
+ public:
+  ReaderConnection(VerbsTransport& owner, Peer& peer) : owner_(owner), peer_(peer) {}
+  ~ReaderConnection() override;
+  ReaderConnection(const ReaderConnection&) = delete;
+  ReaderConnection& operator=(const ReaderConnection&) = delete;
+
+  bool ready() override;
+  bool read(std::uint32_t id, const carrier::ExposedMemory& from, Bytes into) override;
+  void abandon(std::uint32_t id) override;
+  bool expose(std::uint32_t id, ConstBytes bytes, carrier::ExposedMemory& exposed) override;
+  void conceal(std::uint32_t id) override;
+  void on_queue_pair(const wire::Segment& segment) override;
+
+  /// Returns true if the device reads for this peer.
+  bool reading() const { return !reads_.empty(); }
+  /// Returns true if nobody would miss the queue pair now.
+  bool idle() const { return reads_.empty() && exposed_.empty(); }
+  bool open() const { return ours_.number != 0; }
+  Time used_at() const { return used_at_; }
+  /// Returns when the peer's device counts as lost, unless a piece arrives before.
+  Time deadline() const { return reading() ? heard_at_ + kSilenceMax : kNever; }
+  /// Called when the oldest piece on its way has ended.
+  void piece_over(bool succeeded);
+  /// Ends the queue pair. The receives that use it pull what they lack. `why`: for the log, or null.
+  void break_off(const char* why, bool tell_peer);
+
+ private:
+  struct Read {
+    std::uint32_t id = 0;
+    std::uint32_t memory = 0;  ///< handle of the registration
+    link::DeviceRead whole;
+    std::optional<std::uint32_t> checksum;  ///< of the message, if the device is not exact
+    std::size_t asked = 0;
+    std::size_t done = 0;
+  };
+
+  /// What the device is asked for at once.
+  struct Pace {
+    std::size_t piece;   ///< bytes
+    std::size_t pieces;  ///< on their way
+  };
+  static constexpr Pace kPace{std::size_t{1} << 20, link::ReadDevice::kReadsMax};
+  /// The kernel drops packets of soft-RoCE beyond 1000 in a queue, so one answer must be much shorter.
+  static constexpr Pace kSoftPace{std::size_t{128} << 10, 2};
+  /// The peer's device answers while the peer's process is stopped, so silence means that it is gone. The
+  /// device itself gives up after about half a second. This limit is for devices that report nothing.
+  static constexpr Duration kSilenceMax = 900ms;
+  static constexpr Duration kOfferAgain = 3s;  ///< the time after a failure before the next offer
+
+  bool create();
+  bool connect(const wire::Segment& segment);
+  void send_ours();
+  void send_closed(std::uint32_t theirs);
+  void send(const wire::Segment& segment);
+  const Pace& pace() const;
+  void ask_for_pieces();
+  void read_over();
+  /// Returns true if the queue pair has refused a piece, and no other piece is on its way.
+  bool stuck() const { return !reads_.empty() && in_flight_ == 0; }
+
+  VerbsTransport& owner_;
+  Peer& peer_;
+  link::QueuePairEnd ours_;
+  std::uint32_t theirs_ = 0;      ///< the peer's queue pair, or 0 while not connected
+  bool needs_checksums_ = false;  ///< the peer's device
+  Time offer_at_{};
+  Time used_at_{};
+  Time heard_at_{};
+  std::deque<Read> reads_;                                    ///< in the order in which they end
+  std::size_t in_flight_ = 0;                                 ///< pieces
+  std::unordered_map<std::uint32_t, std::uint32_t> exposed_;  ///< handle of the registration, by message
+};
+
+class VerbsTransport final : public transport::Transport, private transport::WakeSource {
+ public:
+  /// The largest number of queue pairs. The one that was used least recently is closed for the next.
+  static constexpr std::size_t kQueuePairsMax = 256;
+
+  VerbsTransport(const transport::TransportContext& context, link::OpenReadDevice open,
+                 std::size_t queue_pairs_max = kQueuePairsMax)
+      : context_(context), open_(std::move(open)), queue_pairs_max_(queue_pairs_max) {}
+  ~VerbsTransport() override;
+
+  const char* name() const override { return "verbs"; }
+  bool reaches_others() const override { return false; }
+  /// Adds no reason, because users do not expect that this transport reaches a peer.
+  transport::OpenResult open(Peer&, std::string&) override { return transport::OpenResult::unreached; }
+  bool look_for(Peer&) override { return false; }
+  void assist(Peer& peer) override;
+  void close(Peer& peer) override;
+  bool holds(const Peer& peer) const override;
+
+  bool receive(transport::Turn& turn) override;
+  void transmit(transport::Turn& turn) override;
+  bool may_be_skipped() const override { return reading_ == 0; }
+  bool prepare_sleep() override;
+  Time deadline() const override;
+
+ private:
+  friend class ReaderConnection;
+
+  static constexpr Duration kReviewInterval = 100ms;
+  /// How often the device is asked whether it still exists. A removal may wait until nobody has it open.
+  static constexpr Duration kDeviceInterval = 5s;
+  static constexpr Duration kOpenAgain = 3s;  ///< the time after a failure before the device is opened again
+
+  void on_ready(bool trouble) override;
+  Time now() const { return context_.environment.clock.now(); }
+  bool have_device();
+  void give_back(const char* why);
+  void ask_device(Time now);
+  /// The next review asks the device.
+  void suspect_device() { ask_at_ = review_at_ = Time{}; }
+  bool have_place();
+  bool add(ReaderConnection& connection, std::uint32_t queue_pair);
+  void remove(std::uint32_t queue_pair);
+
+  const transport::TransportContext& context_;
+  link::OpenReadDevice open_;
+  std::size_t queue_pairs_max_;
+  std::unique_ptr<link::ReadDevice> device_;
+  std::unordered_map<std::uint32_t, ReaderConnection*>
+      connections_;          ///< those with a queue pair, by its number
+  std::size_t reading_ = 0;  ///< reads in progress
+  Time open_at_{};
+  Time review_at_{};
+  Time ask_at_{};
+};
+
+}  // namespace cluster::verbs

@@ -1,0 +1,338 @@
+// Long messages that devices read: they arrive intact and once, whatever the devices do. Two engines are
+// joined by a network, and their devices by a fabric of the test.
+#include "verbs/verbs_transport.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_read_device.h"
+#include "support/node.h"
+
+namespace cluster::test {
+namespace {
+
+using protocol::Completion;
+
+std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
+  std::vector<std::byte> bytes(size);
+  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + seed * 7 + (i >> 8));
+  return bytes;
+}
+
+class VerbsTransportTest : public EngineTest {
+ protected:
+  static transport::EngineSettings settings() {
+    transport::EngineSettings settings = node_settings();
+    settings.device_reads = true;
+    return settings;
+  }
+  NodeKind with_device() {
+    NodeKind kind;
+    kind.further_transports.emplace_back([this](const transport::TransportContext& context) {
+      return std::make_unique<verbs::VerbsTransport>(context, FakeReadDevice::opener(fabric), places);
+    });
+    return kind;
+  }
+  std::unique_ptr<Node> node(const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch) {
+    return std::make_unique<Node>(network, name, peer, epoch, nullptr, settings(), with_device());
+  }
+  static void begin_send(Node& from, const std::vector<std::byte>& bytes, std::uint64_t to = 0) {
+    const ConstBytes slice = bytes;
+    ASSERT_EQ(from.engine.send({.slices = {&slice, 1}, .length = bytes.size(), .to = to}), Status::ok);
+  }
+  static void begin_receive(Node& at, std::vector<std::byte>& into) {
+    const Bytes slice = into;
+    ASSERT_EQ(at.engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
+  }
+  static std::vector<Completion> take(protocol::CompletionQueue& queue) {
+    std::vector<Completion> taken;
+    queue.drain(
+        ~std::size_t{0}, [](const Completion&) { return true; },
+        [&](const Completion& completion) { taken.push_back(completion); });
+    return taken;
+  }
+  template <typename... Nodes>
+  void pass_until(const std::function<bool()>& done, Nodes&... nodes) {
+    bool reached = done();
+    for (int i = 0; i < 3000 && !reached; ++i) {
+      pass(nodes...);
+      reached = done();
+    }
+    EXPECT_TRUE(reached);
+  }
+  /// Sends a message from b to a, and checks that it arrives, once and intact.
+  void exchange(std::size_t size, unsigned seed) {
+    const std::vector<std::byte> sent = pattern(size, seed);
+    std::vector<std::byte> got(size);
+    begin_receive(*a, got);
+    begin_send(*b, sent);
+    std::vector<Completion> at_a, at_b;
+    pass_until(
+        [&] {
+          for (const Completion& each : take(a->received)) at_a.push_back(each);
+          for (const Completion& each : take(b->sent)) at_b.push_back(each);
+          return !at_a.empty() && !at_b.empty();
+        },
+        *a, *b);
+    ASSERT_EQ(at_a.size(), 1u);
+    EXPECT_EQ(at_a[0].status, Status::ok);
+    EXPECT_EQ(at_b[0].status, Status::ok);
+    EXPECT_TRUE(got == sent) << size;
+    EXPECT_FALSE(fabric.knows(got));
+    EXPECT_FALSE(fabric.knows(sent));
+  }
+  /// The first message makes both sides connect.
+  void connect() {
+    exchange(kLong, 1);
+    ASSERT_EQ(a->counters().device_reads, 0u);
+    exchange(kLong, 2);
+    ASSERT_EQ(a->counters().device_reads, 1u);
+  }
+
+  static constexpr std::size_t kLong = 3'000'000;
+  FakeDeviceFabric fabric;
+  std::size_t places = 256;
+  std::unique_ptr<Node> a = node(kA, kB, 1000);
+  std::unique_ptr<Node> b = node(kB, kA, 2000);
+};
+
+TEST_F(VerbsTransportTest, TheDeviceReadsLongMessages) {
+  connect();
+  const std::uint64_t frames = b->counters().frames_sent;
+  for (unsigned seed = 3; seed < 8; ++seed) exchange(kLong + seed, seed);
+  EXPECT_EQ(a->counters().device_reads, 6u);
+  EXPECT_EQ(a->counters().bytes_read, kLong + 5 * kLong + 3 + 4 + 5 + 6 + 7);
+  EXPECT_LT(b->counters().frames_sent - frames, 100u) << "the bytes travel in frames";
+  exchange(1000, 9);
+  EXPECT_EQ(a->counters().device_reads, 6u) << "a short message";
+  EXPECT_EQ(fabric.created, 2u);
+  EXPECT_EQ(fabric.misuses, 0u);
+  EXPECT_EQ(a->counters().refused_segment + b->counters().refused_segment, 0u);
+}
+
+TEST_F(VerbsTransportTest, ManyMessagesAtOnce) {
+  connect();
+  std::vector<std::vector<std::byte>> sent, got(40);
+  for (unsigned i = 0; i < got.size(); ++i) {
+    sent.push_back(pattern(200'000 + i * 100'000, i));
+    got[i].resize(sent[i].size());
+    begin_receive(*a, got[i]);
+    begin_send(*b, sent[i]);
+  }
+  std::size_t arrived = 0;
+  pass_until([&] { return (arrived += take(a->received).size()) == got.size(); }, *a, *b);
+  for (unsigned i = 0; i < got.size(); ++i) EXPECT_TRUE(got[i] == sent[i]) << i;
+  EXPECT_EQ(a->counters().device_reads, 1 + got.size());
+  EXPECT_EQ(fabric.misuses, 0u) << "too many reads at once";
+}
+
+TEST_F(VerbsTransportTest, BothSidesOfferAtOnce) {
+  for (unsigned seed = 0; seed < 2; ++seed) {
+    const std::vector<std::byte> from_a = pattern(kLong, seed), from_b = pattern(kLong, seed + 5);
+    std::vector<std::byte> at_a(kLong), at_b(kLong);
+    begin_receive(*a, at_a);
+    begin_receive(*b, at_b);
+    begin_send(*a, from_a);
+    begin_send(*b, from_b);
+    std::size_t arrived = 0;
+    pass_until([&] { return (arrived += take(a->received).size() + take(b->received).size()) == 2; }, *a, *b);
+    EXPECT_TRUE(at_a == from_b && at_b == from_a);
+  }
+  EXPECT_EQ(a->counters().device_reads, 1u);
+  EXPECT_EQ(b->counters().device_reads, 1u);
+  EXPECT_EQ(fabric.created, 2u);
+}
+
+TEST_F(VerbsTransportTest, APeerWithoutADeviceLearnsNothingOfOurs) {
+  a = nullptr;
+  a = node(kA, kB, 3000);
+  b = std::make_unique<Node>(network, kB, kA, 4000);
+  for (unsigned seed = 0; seed < 3; ++seed) exchange(kLong, seed);
+  EXPECT_EQ(a->counters().device_reads, 0u);
+  EXPECT_EQ(fabric.opened, 0u);
+  EXPECT_EQ(b->counters().refused_segment + b->counters().refused_malformed, 0u);
+}
+
+TEST_F(VerbsTransportTest, WhatADeviceRefusesTravelsInFrames) {
+  for (bool FakeDeviceFabric::*const able :
+       {&FakeDeviceFabric::opens, &FakeDeviceFabric::creates, &FakeDeviceFabric::connects}) {
+    fabric.*able = false;
+    for (unsigned seed = 0; seed < 3; ++seed) exchange(kLong, seed);
+    EXPECT_EQ(a->counters().device_reads, 0u);
+    fabric.*able = true;
+    clock.advance(10s);
+  }
+  connect();
+  std::uint64_t failed = 0;
+  for (bool FakeDeviceFabric::*const able :
+       {&FakeDeviceFabric::takes_read, &FakeDeviceFabric::takes_written}) {
+    fabric.*able = false;
+    exchange(kLong, 7);
+    EXPECT_EQ(a->counters().device_reads_failed, ++failed);
+    fabric.*able = true;
+  }
+  exchange(kLong, 8);
+  EXPECT_EQ(a->counters().device_reads, 2u) << "the queue pair has not suffered";
+}
+
+TEST_F(VerbsTransportTest, AMessageOfSeveralBuffersTravelsInFrames) {
+  connect();
+  const std::vector<std::byte> sent = pattern(kLong, 3);
+  std::vector<std::byte> got(kLong);
+  const std::array<ConstBytes, 2> slices{ConstBytes(sent).first(kLong / 3),
+                                         ConstBytes(sent).subspan(kLong / 3)};
+  begin_receive(*a, got);
+  ASSERT_EQ(b->engine.send({.slices = slices, .length = kLong, .to = 0}), Status::ok);
+  pass_until([&] { return !take(a->received).empty(); }, *a, *b);
+  EXPECT_TRUE(got == sent);
+  EXPECT_EQ(a->counters().device_reads, 1u);
+}
+
+TEST_F(VerbsTransportTest, AQueuePairThatBreaksCostsNoMessage) {
+  for (std::size_t FakeDeviceFabric::*const fault :
+       {&FakeDeviceFabric::fails_at, &FakeDeviceFabric::refused_at}) {
+    for (const std::size_t piece : {0u, 1u, 2u}) {
+      a = nullptr;
+      b = nullptr;
+      a = node(kA, kB, 5000 + piece);
+      b = node(kB, kA, 6000 + piece);
+      connect();
+      fabric.*fault = fabric.reads + piece;
+      exchange(kLong, 3);
+      EXPECT_EQ(a->counters().device_reads_failed, 1u);
+      EXPECT_EQ(a->counters().bytes_read, kLong + piece * (1 << 20))
+          << "what has arrived is not pulled again";
+      exchange(kLong, 4);
+      EXPECT_EQ(a->counters().device_reads, 1u) << "it must wait before it tries again";
+      clock.advance(5s);
+      exchange(kLong, 5);
+      exchange(kLong, 6);
+      EXPECT_EQ(a->counters().device_reads, 2u);
+    }
+  }
+}
+
+TEST_F(VerbsTransportTest, ADeviceThatReportsAFailedReadAsDoneCostsNoByte) {
+  fabric.exact = false;
+  constexpr std::size_t kPieces = (kLong + (128 << 10) - 1) / (128 << 10);
+  for (const std::size_t piece : {std::size_t{0}, std::size_t{1}, kPieces / 2, kPieces - 2, kPieces - 1}) {
+    a = nullptr;
+    b = nullptr;
+    a = node(kA, kB, 5000 + piece);
+    b = node(kB, kA, 6000 + piece);
+    connect();
+    fabric.lies_at = fabric.reads + piece;
+    exchange(kLong, 3);
+    EXPECT_EQ(a->counters().device_reads_failed, 1u) << piece;
+    EXPECT_EQ(a->counters().bytes_read, kLong) << "what no checksum confirms counts";
+    EXPECT_EQ(a->logged("travel in frames again"), 1u);
+    clock.advance(5s);
+    exchange(kLong, 5);
+    exchange(kLong, 6);
+    EXPECT_EQ(a->counters().device_reads, 2u);
+  }
+  EXPECT_LE(fabric.most_at_once, 2u) << "the queues of the kernel overflow";
+}
+
+TEST_F(VerbsTransportTest, WhatASoftDeviceHasReadOfABrokenMessageDoesNotCount) {
+  fabric.exact = false;
+  connect();
+  fabric.lies_at = fabric.reads + 3;
+  fabric.fails_at = fabric.reads + 4;
+  exchange(kLong, 3);
+  EXPECT_EQ(a->counters().bytes_read, kLong);
+}
+
+TEST_F(VerbsTransportTest, ADeviceThatFallsSilentCostsLessThanASecond) {
+  connect();
+  fabric.silent = true;
+  const Time before = clock.now();
+  exchange(kLong, 3);
+  EXPECT_LT(clock.now() - before, 1s);
+  EXPECT_EQ(a->logged("its device does not answer"), 1u);
+  fabric.silent = false;
+  clock.advance(5s);
+  exchange(kLong, 4);
+  exchange(kLong, 5);
+  EXPECT_EQ(a->counters().device_reads, 2u);
+}
+
+TEST_F(VerbsTransportTest, ADeviceThatIsRemovedIsGivenBackAndOpenedAgain) {
+  connect();
+  const std::size_t opened = fabric.opened;
+  fabric.gone = true;
+  exchange(kLong, 3);
+  EXPECT_EQ(a->logged("fake/1 reads no more messages"), 1u);
+  fabric.gone = false;
+  clock.advance(10s);
+  exchange(kLong, 4);
+  exchange(kLong, 5);
+  EXPECT_EQ(a->counters().device_reads, 2u);
+  EXPECT_GT(fabric.opened, opened);
+}
+
+TEST_F(VerbsTransportTest, NoDeviceWritesToABufferThatWasGivenBack) {
+  connect();
+  fabric.silent = true;
+  const std::vector<std::byte> sent = pattern(kLong, 3);
+  std::vector<std::byte> got(kLong);
+  begin_receive(*a, got);
+  begin_send(*b, sent);
+  pass_until([&] { return fabric.knows(got) && fabric.knows(sent); }, *a, *b);
+  b = nullptr;
+  EXPECT_FALSE(fabric.knows(sent));
+  std::vector<Completion> ends;
+  for (int i = 0; i < 20'000 && ends.empty(); ++i) {
+    clock.advance(1ms);
+    a->engine.poll();
+    ends = take(a->received);
+  }
+  ASSERT_EQ(ends.size(), 1u);
+  EXPECT_NE(ends[0].status, Status::ok);
+  EXPECT_FALSE(fabric.knows(got));
+}
+
+TEST_F(VerbsTransportTest, AnEndpointThatClosesForgetsItsBuffers) {
+  connect();
+  fabric.silent = true;
+  const std::vector<std::byte> sent = pattern(kLong, 3);
+  std::vector<std::byte> got(kLong);
+  begin_receive(*a, got);
+  begin_send(*b, sent);
+  pass_until([&] { return fabric.knows(got); }, *a, *b);
+  a = nullptr;
+  EXPECT_FALSE(fabric.knows(got));
+}
+
+TEST_F(VerbsTransportTest, TheQueuePairUsedLeastRecentlyIsClosedForTheNext) {
+  a = nullptr;
+  b = nullptr;
+  places = 2;
+  a = node(kA, kB, 7000);
+  std::vector<std::unique_ptr<Node>> others;
+  for (int i = 0; i < 3; ++i) {
+    others.push_back(node(node_name(10 + i), kA, 8000 + static_cast<std::uint64_t>(i)));
+    a->book.insert(node_name(10 + i));
+  }
+  const auto exchange_with = [&](Node& other, unsigned seed) {
+    const std::vector<std::byte> sent = pattern(kLong, seed);
+    std::vector<std::byte> got(kLong);
+    begin_receive(*a, got);
+    begin_send(other, sent);
+    pass_until([&] { return !take(a->received).empty(); }, *a, *others[0], *others[1], *others[2]);
+    EXPECT_TRUE(got == sent);
+  };
+  for (unsigned i = 0; i < 3; ++i) {
+    exchange_with(*others[i], i);
+    exchange_with(*others[i], i + 3);
+    EXPECT_EQ(a->counters().device_reads, i + 1);
+  }
+  EXPECT_EQ(a->logged("other peers need its place"), 1u);
+  exchange_with(*others[1], 8);
+  exchange_with(*others[2], 9);
+  EXPECT_EQ(a->counters().device_reads, 5u);
+  exchange_with(*others[0], 10);
+  EXPECT_EQ(a->counters().device_reads, 5u) << "it has lost its queue pair";
+}
+
+}  // namespace
+}  // namespace cluster::test
