@@ -90,7 +90,7 @@ constexpr Table message_table() {
   };
 }
 
-// The queries of atomics have no address, so nothing is replaced.
+// The fi_atomicvalid calls have no address that could be replaced.
 
 int write_valid(fid_ep* handle, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   return atomic_ops.writevalid(handle, type, op, count);

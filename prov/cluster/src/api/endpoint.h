@@ -78,8 +78,8 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
-  /// Returns the engine, or null if it does not exist yet. It is created by fi_enable, or earlier when the
-  /// application asks for the endpoint's name.
+  /// Returns the engine, or null if there is none yet. fi_enable creates the engine, unless the application
+  /// has asked for the endpoint's name before and so created it.
   const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }

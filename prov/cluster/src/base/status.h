@@ -1,5 +1,5 @@
-// The result of an operation: success, or the reason why it failed. All components below api/ use it, and
-// api/ translates it to libfabric's error numbers.
+// The result of an operation: success, or the reason why it failed. api/ translates it to libfabric's error
+// numbers.
 #pragma once
 
 namespace cluster {
