@@ -36,7 +36,7 @@ ssize_t transmit(fid_ep* handle, Arguments... arguments) noexcept {
 }
 
 /// A receive may be posted before the connection exists. After the connection has ended, a receive takes a
-/// message that has arrived before the end, or is canceled.
+/// message that has arrived before the end. If there is none, the receive is canceled.
 template <auto inner, typename... Arguments>
 ssize_t receive(fid_ep* handle, Arguments... arguments) noexcept {
   const ssize_t result = inner(handle, arguments...);

@@ -48,8 +48,8 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Tries to post a receive by the fast lane. The receive has one buffer and no flags of its own. If this
   /// returns false, nothing was done and the caller must call receive().
   bool receive_short(const protocol::ShortReceive& op) { return engine_->take_fast_lane(op.from, op); }
-  /// Returns true if a remote access of this length, which has no flags of its own, should try the access
-  /// lane (shm/access_lane.h). `longest`: the length of the longest access that may take the lane.
+  /// Returns true if a remote access of this length and without flags of its own should try the access lane
+  /// (shm/access_lane.h). `longest`: the length of the longest access that may take the lane.
   bool tries_access_lane(std::size_t length, std::size_t longest) const noexcept {
     return length - 1 < longest && engine_->tries_access_lane();
   }

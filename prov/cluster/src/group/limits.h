@@ -23,8 +23,8 @@ inline constexpr std::size_t kFramesPerStatus = 64;
 inline constexpr Duration kStatusDelay = 20ms;
 /// The largest number of missing ranges in one report.
 inline constexpr std::size_t kNakRanges = 8;
-/// The largest random delay before a member reports a gap, for each doubling of the number of members.
-/// Meanwhile the frames may arrive late, or as a repair that another member has requested.
+/// The largest random delay before a member reports a gap, for each doubling of the number of members. During
+/// this delay the missing frames may still arrive, late or as a repair that another member has requested.
 inline constexpr Duration kNakBackoff = 50us;
 /// A member reports a gap again after this time, which doubles with each report.
 inline constexpr Duration kNakRetry = 2ms;
