@@ -17,7 +17,7 @@ import log_lines
 MAN = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "man")
 OPTION = re.compile(r"(?<![\w-])--?[a-zA-Z][\w-]*")
 # Options of other commands that a manual mentions.
-OTHERS = {"cluster-ip": {"--cap-add", "--device", "--rails"}, "cluster-page": {"--agents"}, "clusterd": {"--agents"}, "cluster-perf": {"--for"}, "vcluster": {"--mca", "--rsh"}}
+OTHERS = {"cluster-ip": {"--cap-add", "--device", "--for", "--rails"}, "cluster-page": {"--agents"}, "clusterd": {"--agents"}, "cluster-perf": {"--for"}, "vcluster": {"--mca", "--rsh"}}
 HELP = {"-h", "--help"}
 # A page of this project, as manuals name it: `.BR fi_cluster (7)`, also in a table.
 REFERENCE = re.compile(r"\b(fi_cluster\w*|cluster-\w+|clusterd|vcluster) ?\((\d)\)")

@@ -56,7 +56,7 @@ struct AtomicArguments {
   std::span<const fi_ioc> operands{};
   std::span<const fi_ioc> compares{};
   std::span<const fi_ioc> results{};
-  /// The remote ranges. If this is empty, there is one remote range at `address`, which is as long as the
+  /// The remote ranges. If `remote` is empty, there is one remote range at `address`, which is as long as the
   /// local buffers.
   std::span<const fi_rma_ioc> remote{};
   std::uint64_t address = 0;  ///< the address of the one range, if `remote` is empty

@@ -31,7 +31,7 @@ class Av : public fid_av, public RefCounted {
                        fi_addr_t* handles, std::uint64_t flags, void* context);
   int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);
   int lookup(fi_addr_t handle, void* address, std::size_t* size);
-  /// Implements fi_av_set_user_id. It fails unless the address vector was opened with FI_AV_USER_ID.
+  /// Implements fi_av_set_user_id. Fails unless the address vector was opened with FI_AV_USER_ID.
   int set_user_id(fi_addr_t handle, fi_addr_t id, std::uint64_t flags);
 
   transport::AddressTable& address_table() { return address_table_; }

@@ -1,6 +1,6 @@
 // A copy of the arguments of a data transfer call, for operations that begin later: triggered operations and
-// deferred work (deferred_work.h). It contains copies of all arrays, because some programs use the same
-// arrays for the next call. The data buffers themselves are not copied.
+// deferred work (deferred_work.h). The copy includes all arrays, because some programs use the same arrays
+// for the next call. The data buffers themselves are not copied.
 #pragma once
 
 #include <rdma/fi_atomic.h>
@@ -17,8 +17,8 @@
 
 namespace cluster::api {
 
-/// The ops tables through which a call begins. A call through the tables for deferred work has its
-/// DeferredOperation (deferred_work.h) as its context.
+/// The ops tables through which a call begins. The context of a call through the tables for deferred work is
+/// the DeferredOperation (deferred_work.h) of the call.
 struct CallTables {
   const fi_ops_msg& msg;
   const fi_ops_tagged& tagged;

@@ -36,7 +36,7 @@ ssize_t transmit(fid_ep* handle, Arguments... arguments) noexcept {
 }
 
 /// A receive may be posted before the connection exists. After the connection has ended, a receive takes a
-/// message that has arrived before the end, or is canceled.
+/// message that has arrived before the end. If there is none, the receive is canceled.
 template <auto inner, typename... Arguments>
 ssize_t receive(fid_ep* handle, Arguments... arguments) noexcept {
   const ssize_t result = inner(handle, arguments...);
@@ -90,7 +90,7 @@ constexpr Table message_table() {
   };
 }
 
-// The queries of atomics have no address, so nothing is replaced.
+// The fi_atomicvalid calls have no address that could be replaced.
 
 int write_valid(fid_ep* handle, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   return atomic_ops.writevalid(handle, type, op, count);

@@ -1,9 +1,9 @@
 // The passive endpoints of a fabric, and the connection requests that they have reported (FI_CONNREQ) and
-// that nobody has answered yet. A request first waits for an endpoint that takes it. Then it belongs to this
-// endpoint, but it may still be rejected until it is accepted. Passive endpoints and requests have handles,
-// which an application may put into an fi_info. The handle of a request is a fid of class FI_CLASS_CONNREQ.
-// An application may still have the handle of a request that no longer exists. So callers look up each handle
-// here before they use it.
+// that nobody has answered yet. A request first waits for an endpoint that takes it. Then the request belongs
+// to this endpoint. Until the application has accepted the request, the application can still reject it.
+// Passive endpoints and requests have handles, which an application may put into an fi_info. The handle of a
+// request is a fid of class FI_CLASS_CONNREQ. An application may still have the handle of a request that no
+// longer exists. So callers look up each handle here before they use it.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -52,8 +52,8 @@ class ConnectionRequests {
 
   std::mutex mutex_;  ///< guards waiting_; a thread that holds an engine lock may take it
   std::unordered_map<fid_t, std::unique_ptr<Entry>> waiting_;
-  /// Guards passive_, and keeps its endpoints open. A thread that takes this lock must hold neither an engine
-  /// lock nor `mutex_`.
+  /// Guards passive_. While a thread holds this lock, the endpoints in passive_ stay open. A thread that
+  /// takes this lock must hold neither an engine lock nor `mutex_`.
   std::mutex passive_mutex_;
   std::unordered_map<fid_t, PassiveEndpoint*> passive_;
 };

@@ -74,8 +74,8 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
       backoff_(domain.platform()),
       domain_(domain) {}
 
-/// Ignores the size in the attributes, because the queue grows as needed. It overruns only if memory runs
-/// out.
+/// Ignores the size in the attributes, because the queue grows as needed. The queue overruns only if memory
+/// runs out.
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
   const fi_cq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~FI_AFFINITY) return -FI_ENOSYS;

@@ -2,8 +2,8 @@
 // in the format that it chose when it opened the queue.
 //
 // If the queue is not empty, a read usually makes no progress. So the engines take one turn for a batch of
-// completions, not one for each. But every kReadsPerProgress-th read always makes progress, because otherwise
-// the engines would stop if a reader never empties its queue.
+// completions, not one turn for each completion. But every kReadsPerProgress-th read makes progress in any
+// case, because otherwise the engines would stop if a reader never empties its queue.
 #pragma once
 
 #include <netinet/in.h>
@@ -20,8 +20,8 @@
 
 namespace cluster::api {
 
-/// Returns exactly the flags that fi_cq(3) defines for the operation, because some programs compare them for
-/// equality.
+/// Returns exactly the flags that fi_cq(3) defines for the operation, because some programs compare the flags
+/// for equality.
 inline std::uint64_t flags_of(const protocol::Completion& completion) {
   using Kind = protocol::Completion::Kind;
   switch (completion.kind) {
@@ -181,8 +181,8 @@ template <typename Entry>
     backoff_.record_event();
     return static_cast<ssize_t>(taken);
   }
-  // The turn may also have written completions to the queue. If one of them reports a failure, it stays in
-  // the queue for the next read.
+  // The turn may also have written completions to the queue. A completion that reports a failure stays in the
+  // queue for the next read.
   const ssize_t more = drain(direct.next(), count - taken, direct.sources());
   return static_cast<ssize_t>(taken) + std::max<ssize_t>(more, 0);
 }

@@ -1,17 +1,17 @@
 // The operations of a domain that wait for a counter (fi_trigger(3)). A triggered operation is a call with
-// FI_TRIGGER. Its outcome is reported like that of any other call. Deferred work comes from FI_QUEUE_WORK.
-// Its completion counter counts the outcome. The endpoint's completion queue gets an entry only if the work
-// has the flag FI_COMPLETION, or fails.
+// FI_TRIGGER. Its outcome is reported like that of any other call. Deferred work comes from FI_QUEUE_WORK,
+// and names a completion counter, which counts its outcome. The endpoint's completion queue gets an entry
+// only if the work has the flag FI_COMPLETION, or fails.
 //
-// An operation waits in the queue of a counter, in the order of thresholds and then of submission. It is due
-// when the counter has reached the threshold. Deferred work has begun when the engine has accepted it. Until
-// then it can be canceled.
+// An operation waits in the queue of a counter. The queue is sorted by threshold, and by submission for equal
+// thresholds. An operation is due when the counter has reached its threshold. Deferred work has begun when
+// the engine has accepted it. Until then it can be canceled.
 //
 // A counter is often changed under the lock of an engine. The operation that waits for it may need the lock
-// of another engine. So the change only makes the operation due. The thread begins the operation after it has
-// released the first lock (AfterTurn). Only one thread at a time begins operations, so they begin in order.
-// If an operation must wait, later operations of the same endpoint wait behind it. Operations of other
-// endpoints do not wait.
+// of another engine. So the change only makes the operation due. The thread that has changed the counter
+// begins the operation later, when it has released the first lock (AfterTurn). Only one thread at a time
+// begins operations, so they begin in order. If an operation must wait, later operations of the same endpoint
+// wait behind it. Operations of other endpoints do not wait.
 //
 // The mutex is the innermost lock: a thread that holds it waits for no other lock.
 #pragma once

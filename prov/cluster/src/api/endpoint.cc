@@ -244,8 +244,8 @@ int Endpoint::use_handle(fid_t handle) {
   requested_name_ = known.take_name(handle);
   if (!requested_name_.empty()) return 0;
   domain_->platform().log().warn(
-      "cannot open an endpoint: its handle must be a pending connection request, or a passive endpoint that "
-      "is not listening");
+      "cannot open an endpoint: the handle in its fi_info must be a pending connection request, or a "
+      "passive endpoint that is not listening");
   return -FI_EINVAL;
 }
 
@@ -272,7 +272,8 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
-    // This call needs no memory, because a moment ago the lists had space for the engine.
+    // This call needs no memory, because the engine was in these lists a moment ago, so they have space for
+    // it.
     bound_.add_engine(*owned_engine_, options_);
     throw;
   }

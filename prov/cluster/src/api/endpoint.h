@@ -48,8 +48,8 @@ class Endpoint : public fid_ep, public RefCounted {
   /// Tries to post a receive by the fast lane. The receive has one buffer and no flags of its own. If this
   /// returns false, nothing was done and the caller must call receive().
   bool receive_short(const protocol::ShortReceive& op) { return engine_->take_fast_lane(op.from, op); }
-  /// Returns true if a remote access of this length, which has no flags of its own, should try the access
-  /// lane (shm/access_lane.h). `longest`: the length of the longest access that may take the lane.
+  /// Returns true if a remote access of this length and without flags of its own should try the access lane
+  /// (shm/access_lane.h). `longest`: the length of the longest access that may take the lane.
   bool tries_access_lane(std::size_t length, std::size_t longest) const noexcept {
     return length - 1 < longest && engine_->tries_access_lane();
   }
@@ -78,8 +78,8 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
-  /// Returns the engine, or null if it does not exist yet. It is created by fi_enable, or earlier when the
-  /// application asks for the endpoint's name.
+  /// Returns the engine, or null if there is none yet. fi_enable creates the engine, unless the application
+  /// has asked for the endpoint's name before and so created it.
   const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }

@@ -105,8 +105,8 @@ void EpOptions::translate_flags() {
   inject_flags_ = {};
   inject_flags_.report = false;
   inject_flags_.inject = true;
-  // Only a counter notices the success of an injected message. It counts the message at the completion level
-  // of the endpoint.
+  // The success of an injected message is visible only in a counter, which counts the message at the
+  // completion level of the endpoint.
   inject_flags_.completion_level =
       mode_.counts_sends ? tx_flags_.completion_level : protocol::CompletionLevel::inject;
   find_fast_ends();

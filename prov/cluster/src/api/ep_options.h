@@ -1,6 +1,6 @@
-// The options of an endpoint: capabilities, limits, sizes and operation flags. They come from fi_info.
-// fi_setopt and FI_SETOPSFLAG change them. This class translates the flags into the form that operations
-// need.
+// The options of an endpoint: capabilities, limits, sizes and operation flags. Their first values come from
+// fi_info; fi_setopt and FI_SETOPSFLAG change them. This class translates the flags into the form that
+// operations need.
 //
 // libfabric forbids such changes while other threads use the endpoint, so this class has no lock.
 #pragma once

@@ -148,8 +148,8 @@ void Eq::report_error(struct fid& object, Status cause, ConstBytes data) {
   if (!enough_memory_for(add_event)) note_overrun();
 }
 
-/// A caller that passes no buffer for err_data gets a pointer that is valid until the next error is read. So
-/// does a caller of an API version in which err_data_size did not exist.
+/// A caller that passes no buffer for err_data gets a pointer that is valid until the next error is read. A
+/// caller whose API version has no err_data_size gets such a pointer, too.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);

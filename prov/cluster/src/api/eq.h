@@ -32,7 +32,7 @@ class Eq : public fid_eq, public RefCounted {
   /// lost. After the application has read all events in the queue, its next read returns -FI_EOVERRUN.
   void report(std::uint32_t event, const void* buffer, std::size_t size);
   /// Adds an event of a connection, even if the queue is full, because no later event says the same.
-  /// `object`: the endpoint, to which the bytes refer. `info`: the fi_info in the event. It belongs to the
+  /// `object`: the endpoint to which the bytes refer. `info`: the fi_info in the event, which belongs to the
   /// application once the application has read the event. Throws if there is no memory.
   void add(std::uint32_t event, const struct fid& object, std::vector<std::byte> bytes,
            fi_info* info = nullptr);
@@ -41,7 +41,7 @@ class Eq : public fid_eq, public RefCounted {
   /// Makes a later read return -FI_EOVERRUN, because there was no memory for an event.
   void note_lost_event();
   /// Adds an error event: an asynchronous operation of `object` has failed. `data`: what the peer says about
-  /// it (err_data).
+  /// the failure (err_data).
   void report_error(struct fid& object, Status cause, ConstBytes data = {});
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);

@@ -23,8 +23,8 @@
 namespace cluster::api {
 
 /// Returns the positive FI_E* number for a status, or 0 for Status::ok. Different causes have different
-/// numbers, as far as libfabric defines them. So an application can distinguish a dead peer from a peer that
-/// refuses it.
+/// numbers, as far as libfabric defines enough numbers. So an application can distinguish a dead peer from a
+/// peer that refuses the application.
 int fi_errno_of(Status status);
 /// Returns the positive FI_E* number for the exception that is being handled.
 int fi_errno_of_exception() noexcept;
@@ -50,8 +50,8 @@ struct ErrorStub {
 inline constexpr ErrorStub<FI_ENOSYS> kEnosys;
 inline constexpr ErrorStub<FI_EOPBADSTATE> kEopbadstate;
 
-/// Returns an ops table in which every entry is `stub`. This works because every ops table of libfabric
-/// consists of its size and function pointers.
+/// Returns an ops table in which every entry is `stub`. The function can do this for any table, because every
+/// ops table of libfabric consists of its size and function pointers.
 template <typename Table, typename Stub>
 constexpr Table stub_ops(Stub stub) {
   constexpr std::size_t kEntries = (sizeof(Table) - sizeof(std::size_t)) / sizeof(void (*)());

@@ -9,7 +9,8 @@
 
 namespace cluster::api {
 
-inline constexpr std::uint32_t kUserIdVersion = FI_VERSION(1, 20);  ///< first with capability FI_AV_USER_ID
+/// The first API version with the capability FI_AV_USER_ID.
+inline constexpr std::uint32_t kUserIdVersion = FI_VERSION(1, 20);
 inline constexpr std::uint32_t kReceiveKindsVersion = FI_VERSION(2, 0);
 
 inline constexpr std::uint64_t kXpu = 1ull << 44;                 ///< FI_XPU

@@ -25,8 +25,9 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   static int open(Fabric& fabric, const fi_info* info, fid_pep** handle, void* context);
   ~PassiveEndpoint();
 
-  /// Frees the port and returns the address, which an active endpoint then gets (fi_endpoint with this
-  /// handle). Returns an empty address if this endpoint listens, or cannot open its port.
+  /// Frees the port and returns the address. The active endpoint that the application opens with this handle
+  /// (fi_endpoint) then gets the address. Returns an empty address if this endpoint listens, or cannot open
+  /// its port.
   SocketAddress give_up_name();
 
   int bind(fid_t object, std::uint64_t flags);

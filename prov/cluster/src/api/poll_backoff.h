@@ -8,8 +8,8 @@
 // something from time to time, never yields. A reader spins without a break if kReadsPerCheck idle reads take
 // at most kTicksUnbroken more than their turns of progress. With many peers these turns take long. To learn
 // how long, the reader times an extra turn now and then. After a longer gap, and after a read that finds
-// something, the count of reads before the next yield starts again. Idle reads before the
-// kReadsBeforeCheck-th do not read the clock.
+// something, the count of reads before the next yield starts again. Before the kReadsBeforeCheck-th idle
+// read, the reader does not look at the clock.
 //
 // The number of reads between two yields (the yield interval) depends on how long other threads kept the
 // processor after the last yield:

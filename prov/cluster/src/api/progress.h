@@ -47,7 +47,7 @@ class Progress {
   engine::Sleeper* sleeper();
   /// Returns the sleeper, or null if it is not open yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Arms every engine. This runs one turn of each engine. Returns true if nothing has arrived. In that case,
+  /// Runs one turn of each engine, and arms each engine. Returns true if nothing has arrived. In that case,
   /// the sleeper wakes as soon as something arrives.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.

@@ -1,5 +1,5 @@
 // Shared contexts (fi_endpoint(3)). An application binds a shared context to several endpoints of a domain.
-// They use it instead of transmit or receive contexts of their own.
+// The endpoints use the shared context instead of transmit or receive contexts of their own.
 //
 // A SharedTx is only a name, because each endpoint has its own queues for sends anyway. So it can be bound to
 // an enabled endpoint, and closed before the endpoints to which it is bound: Sandia OpenSHMEM does both. A

@@ -6,8 +6,8 @@
 // A cancelled thread (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
 // (os/cancellation.h). At that moment the thread has removed no completion and holds no resource. The
 // functions from the ops table down to the sleep hold no lock, have no object to destroy, and contain no try
-// and no noexcept. So the C library may unwind the thread or just end it, and the unwinder need not
-// understand the provider's code.
+// and no noexcept. So it does no harm if the C library ends the thread without unwinding it, or if the
+// unwinder does not understand the provider's code.
 //
 // fi_control(FI_GETWAIT) returns the descriptor on which waiting threads sleep. An application may sleep on
 // it only after fi_trywait. That call polls the engines, and arms them if nothing has arrived.

@@ -14,8 +14,8 @@ using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
 /// Visits `length` bytes of the concatenation of `slices`, from `offset` on. Calls visit(piece) for each
-/// contiguous piece of these bytes, until visit() returns false. Returns the number of bytes that are left.
-/// If visit() returned false for a piece, the bytes of this piece count as left.
+/// contiguous piece of these bytes, until visit() returns false. Returns the number of bytes that were not
+/// visited. A piece for which visit() returned false counts as not visited.
 template <typename Slice, typename Visitor>
 std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length,
                        Visitor&& visit) {
@@ -71,8 +71,8 @@ inline ConstBytes as_bytes(const void* data, std::size_t size) {
 }
 inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
 
-/// Tells the processor to load into its cache bytes that will be read soon. Names only the beginning of a
-/// long range, because the processor prefetches the rest by itself.
+/// Tells the processor to load into its cache bytes that will be read soon. For a long range, the beginning
+/// is enough, because the processor prefetches the rest by itself.
 inline void prefetch(ConstBytes bytes) {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 4096;

@@ -2,16 +2,17 @@
 //
 //   1. A call of the application allocates the memory that it needs before it changes anything. If it gets
 //      none, it returns -FI_ENOMEM. A call that must change something before it allocates undoes the change
-//      if memory runs out. Then the exception passes to the function that C code has called. If the operation
-//      has already begun, the call returns 0, and the completion of the operation reports FI_ENOMEM.
-//   2. If a turn of the engine gets no memory for the work of one peer, that peer is lost: PeerTable::serve
-//      marks it with Status::no_memory. The session or ring of the peer ends, and operations with the peer
-//      end with FI_ENOMEM. The other side notices the loss like any other loss. The next operation with the
-//      peer opens a new session. The peer's objects are closed with the peer. Therefore they need not stay
-//      consistent when memory runs out in the middle of an arrival, an acknowledgement or a timer.
-//      ControlSender likewise loses a peer for which it gets no memory. Instead of losing the peer, a carrier
-//      that gets no memory for a segment may refuse the segment, as a full carrier does. Then the protocol
-//      posts the segment again later.
+//      if memory runs out. The exception (std::bad_alloc) then passes on to the function that C code has
+//      called. If the operation has already begun, the call returns 0, and the completion of the operation
+//      reports FI_ENOMEM.
+//   2. If a turn of the engine gets no memory for work that concerns one peer, that peer is lost:
+//      PeerTable::serve marks the peer with Status::no_memory. The session or ring of the peer ends, and
+//      operations with the peer end with FI_ENOMEM. The other side notices the loss like any other loss. The
+//      next operation with the peer opens a new session. The peer's objects are closed with the peer.
+//      Therefore they need not stay consistent when memory runs out in the middle of an arrival, an
+//      acknowledgement or a timer. ControlSender marks a peer in the same way if there is no memory for a
+//      segment to this peer. Instead of losing the peer, a carrier that gets no memory for a segment may
+//      refuse the segment, as a full carrier does. Then the protocol posts the segment again later.
 //   3. Work that belongs to no single peer waits for a later turn. EventLoop::run_once ends the turn, and the
 //      next turn starts from the beginning. Frames that were already read from a link are lost, as if the
 //      network had lost them, and their senders retransmit them. The work of a group also waits for a later

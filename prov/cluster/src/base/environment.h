@@ -20,10 +20,10 @@ class Clock {
   /// (base/units.h).
   virtual Time now() = 0;
   /// Returns CLOCK_REALTIME minus now(). The difference is needed because the kernel takes the timestamps of
-  /// arriving frames from CLOCK_REALTIME. It jumps when somebody sets the system time.
+  /// arriving frames from CLOCK_REALTIME. The difference jumps when somebody sets the system time.
   virtual Duration realtime_offset() { return Duration::zero(); }
-  /// Returns a counter that advances by about one tick per nanosecond and may jump. Callers measure intervals
-  /// with it where now() is too expensive.
+  /// Returns a counter that advances by about one tick per nanosecond, but can jump. Callers measure
+  /// intervals with it where now() is too expensive.
   virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };
 
@@ -54,8 +54,8 @@ class Waker {
   virtual void clear() = 0;
 };
 
-/// Work that an engine does after its turns. It does not hold its lock then, because the work may take the
-/// locks of other engines.
+/// Work that an engine does after its turns. The engine does not hold its lock during this work, because the
+/// work may take the locks of other engines.
 class AfterTurn {
  public:
   virtual ~AfterTurn() = default;

@@ -21,7 +21,7 @@ class Outage {
   Time since() const { return since_; }
   /// Returns how long the last outage lasted. If it still lasts, returns how long it has lasted until `now`.
   Duration length(Time now) const { return within(Time::min(), now); }
-  /// Returns how much of the time between the two moments lies in the last outage.
+  /// Returns how much of the time from `from` to `to` lies in the last outage.
   Duration within(Time from, Time to) const {
     const Time begin = std::max(from, since_);
     const Time end = std::min(to, until_);

@@ -1,7 +1,7 @@
 // A pool of objects of one type. It allocates memory in blocks. Each object has a 32-bit id, which consists
-// of its slot and the slot's generation. A peer that has received the id may send it back after the object
-// was released. In this case find() returns nothing, even if another object uses the slot, until the
-// generation has wrapped around after 2048 uses of the slot.
+// of its slot and the slot's generation. A peer that has received the id can send it back even after the
+// object was released. Then find() returns nothing, although another object may use the slot by now. This
+// protection ends after 2048 further uses of the slot, when the generation has the same value again.
 #pragma once
 
 #include <cstddef>

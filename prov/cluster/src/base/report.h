@@ -1,6 +1,6 @@
 // A report about this node or a running endpoint. cluster-info prints it. A report consists of records, and a
-// record consists of named facts. A program can print facts that it does not know, so a later version of the
-// provider can add facts.
+// record consists of named facts. A program can print facts whose meaning it does not know. So a later
+// version of the provider can add facts.
 //
 // A process sends a report to another as text, with one line for each fact:
 //

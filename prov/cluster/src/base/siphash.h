@@ -10,9 +10,9 @@ namespace cluster {
 
 class SipHash {
  public:
-  /// Pass random numbers in braces: `hash{random.next(), random.next()}`. Braces fix which of the two calls
-  /// comes first. With parentheses, the compiler would choose, and the same seed of the simulator could give
-  /// different runs on different machines.
+  /// Pass random numbers in braces: `hash{random.next(), random.next()}`. With braces, the left call is
+  /// always made first. With parentheses, the compiler would choose the order, and the same seed of the
+  /// simulator could give different runs on different machines.
   SipHash(std::uint64_t low, std::uint64_t high) : low_(low), high_(high) {}
 
   std::uint64_t operator()(std::span<const std::uint64_t> words) const {

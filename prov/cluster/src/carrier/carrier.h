@@ -28,8 +28,9 @@ struct Traits {
   /// the receiver reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
   /// The transport reports when pulls leave (Messenger::on_transmit) and, when the pulled bytes arrive, how
-  /// long both hosts delayed the answer (ArrivalInfo). These pulls share a budget that adapts its size to
-  /// these times (protocol/pull_budget.h). Pulls from all other peers share a budget of fixed size.
+  /// long both hosts delayed the answer (ArrivalInfo). Pulls from peers with this property share a budget
+  /// that adapts its size to these times (protocol/pull_budget.h). Pulls from all other peers share a budget
+  /// of fixed size.
   bool dates_pulls = false;
 };
 
@@ -55,16 +56,16 @@ class Carrier {
   /// Returns true if the peer knows the segments by which both sides read by RDMA devices (device_reads.h).
   virtual bool device_reads() const { return false; }
 
-  /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if there are not
-  /// enough free bytes; the caller tries again after progress. The carrier delivers ordered segments
-  /// (wire::ordered) in the order of posting, and other segments as they arrive. Unless the carrier
+  /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if the carrier has
+  /// no space for the segment now; the caller tries again after progress. The carrier delivers ordered
+  /// segments (wire::ordered) in the order of posting, and other segments as they arrive. Unless the carrier
   /// acknowledges on post (Traits), its transport reports the token once (Messenger::acked), and never from
   /// inside post(). It reports the token when the peer's library has the segment and, if the segment is
   /// ordered, every earlier ordered segment. If the carrier ends first, the token is never reported.
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
   /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive
-  /// segments with this header. Returns how many bytes it took; 0 if there are not enough free bytes. The
+  /// segments with this header. Returns how many bytes it took; 0 if the carrier has no space now. The
   /// transport reports the token once, when the peer has all bytes that this call took.
   virtual std::size_t post_run(const wire::Segment& segment, const Gather& payload, Token token) {
     wire::Segment one = segment;

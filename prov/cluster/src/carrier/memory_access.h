@@ -75,8 +75,8 @@ enum class Outcome : std::uint8_t {
 };
 
 /// Performs accesses to one peer's memory. The remote range must have the same length as the local data. The
-/// spans are valid only during the call. The memory to which they refer must stay valid until the access
-/// ends.
+/// spans in `source` and `target` need be valid only during the call, so an implementation must not keep
+/// them. The memory to which they refer must stay valid until the access ends.
 class MemoryAccess {
  public:
   /// `in_order`: true if a pending put takes effect before all segments that are posted to the peer's carrier

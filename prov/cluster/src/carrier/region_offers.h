@@ -28,7 +28,8 @@ class RegionOffers {
 
   /// Offers a region under this key. A key must be withdrawn before it is offered again.
   virtual void offer(std::uint64_t key, const OfferedRegion& region) = 0;
-  /// Changes which accesses peers may perform. `region` must have the same base, start and length as before.
+  /// Replaces the access rights of the region with this key by those in `region`, which must have the same
+  /// base, start and length as before.
   virtual void change(std::uint64_t key, const OfferedRegion& region) = 0;
   /// Stops new accesses to the region, and waits until no peer reads or writes it any more. Returns false if
   /// an access takes unreasonably long. In this case the caller may call again.

@@ -15,7 +15,7 @@
 
 namespace cluster::carrier {
 
-/// One registered region. Its owner must not move or destroy it while it is listed.
+/// One registered region. While RegisteredMemory lists the region, the owner must not move or destroy it.
 struct RegisteredRegion {
   void* handle = nullptr;  ///< no other listed region has it; a later region may have it again
   std::byte* base = nullptr;
@@ -28,8 +28,8 @@ struct RegisteredRegion {
   Hook<RegisteredRegion> hook{};
 };
 
-/// Registers memory with a device. Any thread may make these calls, one at a time and without the engine
-/// lock. So data that these calls share with the rest of the transport needs a lock of its own.
+/// Registers memory with a device. The calls can come from any thread, one at a time and without the engine
+/// lock. So data that the calls share with the rest of the transport needs a lock of its own.
 class MemoryRegistrar {
  public:
   /// Called for each region, when the region or the registrar is added. A registrar may leave out a region,
@@ -60,7 +60,8 @@ class RegisteredMemory {
     for (MemoryRegistrar* const each : registrars_) each->closed(region);
   }
 
-  /// Adds a registrar. The registrar learns at once of all existing regions, and later of each new one.
+  /// Adds a registrar. This call tells the registrar all existing regions, and each add() of a region tells
+  /// it the new one.
   void add(MemoryRegistrar& registrar) {
     const std::lock_guard guard(lock_);
     registrars_.push_back(&registrar);

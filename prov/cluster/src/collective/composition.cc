@@ -265,9 +265,9 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
 }
 
 /// Returns true if the leaders of all nodes send to the member kMeeting, which sends the result back. This
-/// needs two messages one after the other instead of one message for each doubling of the number of nodes.
-/// The second message also acknowledges the first, and a member waits only once. With two nodes this gains
-/// nothing, because each node can send to the other as soon as it is ready.
+/// way needs two messages one after the other. Recursive doubling needs one message for each doubling of the
+/// number of nodes. The second message also acknowledges the first, and a member waits only once. With two
+/// nodes this way gains nothing, because each node can send to the other as soon as it is ready.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {
   const std::size_t nodes = layout.leaders().size();
   return nodes != 2 && nodes <= kFewNodes && length <= kShort;

@@ -52,7 +52,8 @@ inline constexpr std::size_t kMulticastMin = 4 * 1024;
 /// In a team that broadcasts often and has at least this many nodes, a broadcast of any length uses
 /// multicast. Other teams use no multicast for broadcasts below kMulticastMin, because opening a group takes
 /// longer than a few short broadcasts. Barriers and short allreduces gain nothing from multicast: the message
-/// that brings a member the result also acknowledges the member's own message. A multicast would not do this.
+/// that brings a member the result also acknowledges the member's own message. A multicast of the result
+/// would not acknowledge that message.
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// The shortest piece of a multicast.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;

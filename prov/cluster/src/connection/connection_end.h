@@ -9,15 +9,15 @@
 //
 // A side that receives a shutdown waits until no transfer from the peer is under way (Courier::receiving).
 // Then it answers with a shutdown. The side that began the shutdown keeps the session until this answer
-// arrives, and then ends the session. With the session, all operations that are still under way end on both
-// sides.
+// arrives, and then ends the session. The end of the session also ends, on both sides, all operations that
+// are still under way.
 //
 // The active side sends a request to the address of a passive endpoint. The accept comes from another
-// endpoint, which the accepting application has opened for this connection. That endpoint is the peer from
-// then on. The passive side counts as connected as soon as it has sent the accept, because all its later
-// messages arrive after the accept. As with TCP, its application therefore gets FI_CONNECTED before the
-// active side learns of the accept and can ask for another connection. If the active side has given up, it
-// answers the accept with a shutdown.
+// endpoint, which the accepting application has opened for this connection. From then on, that endpoint is
+// the peer of the active side. The passive side counts as connected as soon as it has sent the accept,
+// because all its later messages arrive after the accept. So the accepting application gets FI_CONNECTED
+// before the active side learns of the accept, as with TCP. If the active side has given up, it answers the
+// accept with a shutdown.
 //
 // While the active side waits, it always watches the endpoint that owes it an answer. At first this is the
 // passive endpoint. The message `taken` says that another endpoint has taken the request. From then on the

@@ -4,12 +4,12 @@
 //   u8 kind | 7 bytes of zero | u64 id | private data of the application, at most kPrivateDataMax bytes
 //
 // The connecting endpoint draws `id`, and sends it in its request. All further messages of the connection
-// contain `id`, too. In addition, `id` is the remote completion data of the internal message. So each side
-// recognises a message that belongs to another attempt.
+// contain `id`, too. In addition, `id` is the remote completion data of the internal message. By `id`, each
+// side recognises a message that belongs to another attempt.
 //
-// Requests, claims and accepts ask for a confirmation. An endpoint of any type refuses such a message if it
-// does not expect it. So if the endpoint that has asked is gone, and another endpoint has its address now,
-// the accept does not connect this other endpoint.
+// Requests, claims and accepts ask for a confirmation. Every endpoint, of any type, refuses such a message
+// unless the endpoint expects the message. So if the endpoint that has asked is gone, and another endpoint
+// has its address now, the accept does not connect this other endpoint.
 #pragma once
 
 #include <array>

@@ -113,7 +113,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
     parts_.environment.log.warn(
-        "cannot join group %s: multicast is not available (%s), and the group has no list of members",
+        "cannot join group %s: multicast is not available (%s), and a group without a list of members needs "
+        "multicast",
         op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
   }
@@ -397,7 +398,7 @@ void GroupTable::report(GroupEntry& entry) {
       case GroupEvent::Kind::removed:
         log.warn(
             event.kind == GroupEvent::Kind::removed
-                ? "group %s: %s is removed because it did not answer for FI_CLUSTER_PEER_TIMEOUT (it may "
+                ? "group %s: %s is removed because it did not answer for FI_CLUSTER_PEER_TIMEOUT (it can "
                   "join again)"
                 : "group %s: %s has removed this endpoint, because this endpoint did not answer in time "
                   "(close the group and join it again)",

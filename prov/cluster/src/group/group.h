@@ -1,14 +1,15 @@
 // The membership of one endpoint in one group: the other members, a stream to them, and a stream from each of
 // them (docs/protocol.md 9).
 //
-// Messages are sent by multicast. All other data is sent in segments over the carriers between the members
-// (flows between nodes, rings inside a node). Carriers are reliable, so the group retransmits only multicast
-// frames.
+// Messages are sent by multicast, and so are the announcements in a group without a roster. Everything else
+// is sent in segments over the carriers between the members (flows between nodes, rings inside a node):
+// joins, reports, frames that only a few members miss, and messages to members that multicast does not reach.
+// Carriers are reliable, so the group retransmits only what it has sent by multicast.
 //
 // The caller passes in time, frames, segments and carriers. It calls run() after each event and at
 // deadline(), reads the delivered messages from the streams, and reads events(). The group itself calls only
 // carriers and the link. A call of run() usually serves only the members from which something has arrived.
-// Otherwise, in a group of a thousand members, each segment would require a check of all of them. A call
+// Otherwise, in a group of a thousand members, each segment would require a check of all members. A call
 // serves all members after a deadline, or if the stream of this side has sent segments or has new listeners.
 //
 // A group needs memory for up to kStreamWindow frames of this endpoint, and for as many of each member that
@@ -123,7 +124,7 @@ class Group {
   void take_up() { next_service_ = {}; }
   /// Called after run(). Calls visit(member) for each member whose carrier has new segments. The caller marks
   /// these carriers, so that the engine sends the segments. Until this call, the group keeps members that
-  /// have left. Otherwise the carrier would never send the last segment to such a member.
+  /// have left, because otherwise the last segment to such a member would never be sent.
   template <typename Visit>
   void take_posted(Visit&& visit) {
     for (Member* const member : posted_) {

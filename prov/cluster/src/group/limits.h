@@ -15,15 +15,16 @@ inline constexpr std::size_t kStreamWindow = 1024;
 /// A body is this many bytes shorter than the longest frame, so that a frame of a flow can carry the body in
 /// a group_repair.
 inline constexpr std::size_t kBodyOverhead = 96;
-/// A member sends a report after this many frames. It sends a report at once if the sender asks for one.
+/// A member sends a report after this many frames. If the sender asks for a report, the member sends one
+/// immediately.
 inline constexpr std::size_t kFramesPerStatus = 64;
 /// The longest delay of a report that no sender waits for. A delay saves reports, each of which costs a frame
 /// and may wake a process.
 inline constexpr Duration kStatusDelay = 20ms;
-/// The largest number of missing ranges that are reported at once.
+/// The largest number of missing ranges in one report.
 inline constexpr std::size_t kNakRanges = 8;
-/// The largest random delay before a member reports a gap, for each doubling of the number of members.
-/// Meanwhile the frames may arrive late, or as a repair that another member has requested.
+/// The largest random delay before a member reports a gap, for each doubling of the number of members. During
+/// this delay the missing frames may still arrive, late or as a repair that another member has requested.
 inline constexpr Duration kNakBackoff = 50us;
 /// A member reports a gap again after this time, which doubles with each report.
 inline constexpr Duration kNakRetry = 2ms;
@@ -48,12 +49,12 @@ inline constexpr unsigned kUnheardMax = 4;
 /// A sender that sends to members by unicast still sends one frame in this many by multicast, to detect when
 /// multicast reaches these members again.
 inline constexpr std::uint64_t kProbeInterval = 64;
-/// A sender repairs a frame by multicast if an eighth of all listeners miss it, but never fewer than
-/// kRepairMany. kRepairAll listeners are always enough.
+/// A sender repairs a frame by multicast if at least an eighth of all listeners miss the frame, and at least
+/// kRepairMany. If kRepairAll listeners miss it, the sender always uses multicast.
 inline constexpr std::size_t kRepairMany = 2;
 inline constexpr std::size_t kRepairAll = 8;
-/// In a group without a roster: the interval between the first announcements of a member, their number, and
-/// the later interval for each 32 members.
+/// In a group without a roster: the interval between the first announcements of a member, and the number of
+/// these. The interval between later announcements is kAnnounceInterval for each 32 members.
 inline constexpr Duration kAnnounceFirst = 20ms;
 inline constexpr unsigned kAnnouncesFirst = 6;
 inline constexpr Duration kAnnounceInterval = 2s;

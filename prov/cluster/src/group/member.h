@@ -21,7 +21,7 @@
 
 namespace cluster::group {
 
-/// Says whether a member sends and whether it receives. group_join contains these as bits.
+/// Says whether a member sends and whether it receives. A group_join contains both as bits.
 struct Role {
   bool sends = true;
   bool receives = true;

@@ -50,7 +50,7 @@ class OutgoingMessages {
   /// `arrived` on fail with `why`.
   void fail(const SocketAddress& listener, std::uint64_t arrived, Status why);
   /// Called when all listeners have the frames before `arrived`, and have delivered the frames before
-  /// `delivered`. Finishes the messages that waited for this.
+  /// `delivered`. Finishes the messages that have waited for these frames.
   void advance(std::uint64_t arrived, std::uint64_t delivered);
   /// Finishes every unfinished message with the status `why`.
   void abandon(Status why);

@@ -8,8 +8,8 @@ bool Pace::queue_stands() const {
   return train_.shortest - least > std::max(kQueue, least / 2);
 }
 
-/// Returns true if the pace limited the speed of the last train. This is so if enough frames of the train
-/// waited only for the pace, and were sent about as fast as the pace allows.
+/// Returns true if the pace limited the speed of the last train: enough frames of the train waited only for
+/// the pace, and were sent about as fast as the pace allows.
 bool Pace::holds_back(std::int64_t frames) const {
   return train_.followed * 4 >= frames && train_.busy * 4 <= interval() * train_.followed * 5;
 }

@@ -1,21 +1,22 @@
 // Controls how fast the frames of a stream are sent: as fast as the slowest path to a listener carries them
-// (docs/protocol.md 9.3). A window cannot control the speed, because members share processors and report
-// late. A window small enough for the buffer of a switch port would be full most of the time. Windows only
-// limit how many frames are kept. Because reports are late, arrival times contain little information.
-// Therefore the pace depends mainly on losses. It is judged once for each *train* of frames, by the losses of
-// the listener that missed most:
+// (docs/protocol.md 9.3). A window cannot control the speed, because members share processors and therefore
+// report late. A window small enough for the buffer of a switch port would be full most of the time. The
+// windows of a group only limit how many frames are kept. Because reports are late, they say little about
+// when frames arrived. Therefore the pace depends mainly on losses. The pace is judged once for each *train*
+// of frames, by the losses of the listener that missed most:
 //
 //   many (kShareTolerated)      The stream sends faster than the path can carry. The pace decreases by the
 //                               share of lost frames, and a little more to drain the queue.
 //   fewer, and a queue          Others use the path too. The pace decreases as that of a flow does, but not
 //                               below half of the rate at which this stream alone last filled the path.
-//   none, or no queue           If the pace, and not this side's own work, limited the speed, it increases by
-//                               a sixteenth (before the first losses by a third). Losses without a queue come
-//                               from a bad cable or a late member, so they do not prevent the increase.
+//   none, or no queue           If the pace, and not this side's own work, limited the speed, the pace
+//                               increases by a sixteenth (before the first losses by a third). Losses without
+//                               a queue come from a bad cable, or from a member that reads too late, so they
+//                               do not prevent the increase.
 //
 // Frames are sent in bursts. A burst has kBurst frames, or as many as the pace allows in kBurstTime if these
-// are more. Shapers queue or drop longer bursts, which may also overflow the buffer of a switch port. After a
-// delay on this side, at most kBurstsLate bursts are sent at once.
+// are more. Shapers queue or drop longer bursts. Longer bursts can also overflow the buffer of a switch port.
+// After a delay on this side, at most kBurstsLate bursts are sent at once.
 #pragma once
 
 #include <algorithm>
@@ -76,7 +77,7 @@ class Pace {
     train_.shortest = std::min(train_.shortest, round_trip);
   }
   /// Returns true if the current train is complete. Then the caller must call judge(). `reached`: all
-  /// listeners have every frame before this one.
+  /// listeners have the frames before this sequence number.
   bool train_over(std::uint64_t reached) const {
     return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain);
   }

@@ -21,9 +21,9 @@
 
 namespace cluster::group {
 
-/// Memory for the bodies that the streams of a group keep until delivery. This pool keeps some freed memory
-/// for later bodies. This is effective because most bodies of a long message have full length, and are
-/// delivered in the same turn in which they arrive.
+/// Memory for the bodies that the streams of a group keep until delivery. The pool keeps some freed memory
+/// for later bodies. Few bodies then need an allocation, because most bodies of a long message have full
+/// length, and are delivered in the same turn in which they arrive.
 class SpareBodies {
  public:
   using Body = std::unique_ptr<std::byte[]>;
@@ -49,8 +49,8 @@ class SpareBodies {
   std::size_t spare() const { return spare_.size(); }
 
  private:
-  /// Returns true if a body of this size uses memory of full size. A shorter body would waste most of it. A
-  /// longer body, from a sender with longer frames, does not fit.
+  /// Returns true if a body of this size uses memory of full size. A body of at most half of this size would
+  /// waste too much memory. A longer body, from a sender with longer frames, does not fit.
   bool pooled(std::size_t size) const { return size > body_max_ / 2 && size <= body_max_; }
 
   std::size_t body_max_;
@@ -75,7 +75,7 @@ class ReceiverStream {
     std::uint64_t sequence;
     std::uint64_t end;   ///< sequence number after the last frame that the sender had sent
     ConstBytes body;     ///< empty if the frame only states the end
-    bool status_wanted;  ///< true if the sender wants a report at once
+    bool status_wanted;  ///< true if the sender wants an immediate report
     Route route;
     Duration age;  ///< time for which the frame waited unread
   };
@@ -109,8 +109,8 @@ class ReceiverStream {
     std::uint64_t count;
   };
   bool nak_due(Time now) const { return now >= nak_at_; }
-  /// Writes the ranges of missing frames to `gaps`, and returns their number. Sets the time of the next
-  /// report about them.
+  /// Writes the ranges of missing frames to `gaps`, and returns their number. Sets the time at which frames
+  /// that are then still missing are reported again.
   std::size_t take_gaps(Time now, std::array<Gap, kNakRanges>& gaps);
 
   Time deadline() const { return std::min(status_at_, nak_at_); }

@@ -133,8 +133,8 @@ std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path
     return count;
   }
   // Listeners report after every kFramesPerStatus frames, which is enough to move the window. But if all
-  // messages are cut, and some are not finished, these wait only for reports. In this case the burst asks all
-  // listeners for a report at once.
+  // messages are cut, the messages that are not finished wait only for reports. In this case the burst asks
+  // all listeners for an immediate report.
   const bool waits = messages_.all_cut() && messages_.under_way();
   return frames_.send(now, *link, group, {sequences.data(), count}, waits);
 }
@@ -258,7 +258,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
   if (ask_at_ == kNever && !messages_.all_cut()) ask_at_ = now + kAskInterval;
   if (now >= ask_at_) ask(now);
   // No listener reports frames that were cut after the last listener had left and before the next listener
-  // started. This call of advance() releases such frames.
+  // started. Such frames are released by this call of advance().
   const auto waits = [&](const Listener* listener) { return listener->started && listener->arrived < sent_; };
   if (std::none_of(listeners_.begin(), listeners_.end(), waits)) advance(now, std::nullopt);
   const auto started = [](const Listener* listener) { return listener->started; };

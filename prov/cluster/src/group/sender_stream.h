@@ -1,9 +1,9 @@
-// The stream of this endpoint's messages to a group (docs/protocol.md 9.3). It divides them into frames,
-// keeps each frame until every listener has it, and retransmits frames that listeners miss. One multicast
-// reaches all listeners. If multicast does not reach a listener, the stream sends each frame to that listener
-// by unicast, over the listener's carrier. The window of the slowest listener limits which frames may be
-// sent. The listener with the most losses limits the speed (pace.h). A frame counts as lost when the first
-// listener reports it as missing.
+// The stream of this endpoint's messages to a group (docs/protocol.md 9.3). The stream divides the messages
+// into frames, keeps each frame until every listener has it, and retransmits frames that listeners miss. One
+// multicast reaches all listeners. If multicast does not reach a listener, the stream sends each frame to
+// that listener by unicast, over the listener's carrier. The window of the slowest listener limits which
+// frames may be sent. The listener with the most losses limits the speed (pace.h). A frame counts as lost
+// when the first listener reports it as missing.
 //
 // Invariants: all listeners have the frames before base(), and the stream keeps at most kStreamWindow frames
 // from base() on. The body of a frame never changes, so a retransmitted frame has the same body.
@@ -48,9 +48,9 @@ class SenderStream {
                  bool heard);
   void on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count);
 
-  /// Sends all frames that may be sent now. Returns true if the group must serve its members. This is so if
-  /// something was posted to a carrier, or if a new listener must be told its start. A listener that joins in
-  /// the middle of a message starts with the next message. `link`: null if there is no multicast.
+  /// Sends all frames that may be sent now. Returns true if the group must serve its members, because
+  /// something was posted to a carrier, or because a new listener must be told its start. A listener that
+  /// joins in the middle of a message starts with the next message. `link`: null if there is no multicast.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
   /// Returns true if all messages have been cut, every listener has all frames, and every message is

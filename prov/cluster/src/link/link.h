@@ -106,8 +106,8 @@ struct InFrame {
   /// When the bytes reached this node, which may be long before they are read. kNever if the link does not
   /// know the time.
   Time arrived = kNever;
-  /// The size of each datagram that the kernel has joined into this arrival; the last may be shorter. It is 0
-  /// if there is only one datagram, or if the size is unknown.
+  /// The size of each datagram that the kernel has joined into this arrival; the last may be shorter. The
+  /// value is 0 if there is only one datagram, or if the size is unknown.
   std::size_t segment = 0;
 };
 
@@ -133,13 +133,13 @@ struct PathError {
 
 /// What a link does during a flood of frames that do not belong to a session of a peer (docs/protocol.md
 /// 2.8). A link cannot look up sessions. Instead it compares the lowest byte of the session number in the
-/// frame's header with the *mark*. The endpoint draws the mark at random, and gives it to its sessions with
-/// peers in the address vector. Frames with the mark pass as usual, and so do frames of the listed sessions,
-/// whose numbers lack the mark. Other frames are put aside into a second queue. An arrival in this queue
-/// wakes no process, because waking processes causes most of the cost of a flood. The endpoint reads the
-/// queue at fixed intervals, and the kernel drops frames while the queue is full. During a flood, no answer
-/// to an unknown source depends on the mark. Otherwise such a source could find the mark by trying all 255
-/// values.
+/// frame's header with the *mark*. The endpoint draws the mark at random, and puts it into the numbers of its
+/// sessions with peers in the address vector. Frames with the mark pass as usual, and so do frames of the
+/// listed sessions, whose numbers lack the mark. Other frames are put aside into a second queue. An arrival
+/// in this queue wakes no process, because waking processes causes most of the cost of a flood. The endpoint
+/// reads the queue at fixed intervals, and the kernel drops frames while the queue is full. During a flood,
+/// no answer to an unknown source depends on the mark. Otherwise such a source could find the mark by trying
+/// all 255 values.
 struct Thinning {
   static constexpr std::size_t kSessionsMax = 64;
 
@@ -180,10 +180,11 @@ class Link {
   /// Returns false if no interface of the link has a signal, for example because a cable is unplugged or a
   /// switch is off. The answer is as old as the last receive_burst().
   virtual bool has_carrier() const { return true; }
-  /// Sends frames in order, and returns the number of frames that the link has taken. If it has not taken all
-  /// frames, the link has no buffers for the others now. After the call, the caller may change the pieces
-  /// again. A frame that was taken may still be lost. A run of frames with the same path and size is
-  /// cheapest, because a link may send it as one super-frame. The last frame of a run may be shorter.
+  /// Sends frames in order, and returns the number of frames that the link has taken. If the number is
+  /// smaller than that of the frames, the link has no buffers for the other frames now. After the call, the
+  /// caller may change the pieces of all frames. A frame that was taken may still be lost. A run of frames
+  /// with the same path and size is cheapest, because a link may send it as one super-frame. The last frame
+  /// of a run may be shorter.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
   /// Returns the size of the seal at the end of each received frame, which frame_max() does not include.
   /// Returns 0 if frames have a checksum instead of a seal.
@@ -207,10 +208,12 @@ class Link {
   using MoveHandler = std::function<void(std::uint8_t link, const SocketAddress& now)>;
   /// Makes receive_burst() call `handler` whenever the link has replaced its address, because that address
   /// was taken from this host. `link`: the number of the link, if there are several. The handler must
-  /// register the descriptors again with what watches them, because they may refer to new sockets.
+  /// register descriptors() again wherever they are watched, because the same numbers may now refer to new
+  /// sockets.
   virtual void on_move(const MoveHandler&) {}
-  /// Makes the kernel put frames aside as the argument says, if the kernel can. Frames that the kernel has
-  /// joined into one arrival pass together, or are put aside together. The call takes a few system calls.
+  /// Makes the kernel put frames aside as the argument says. Has no effect if the kernel cannot do that.
+  /// Frames that the kernel has joined into one arrival pass together, or are put aside together. The call
+  /// takes a few system calls.
   virtual void thin(const Thinning&) {}
 };
 

@@ -7,8 +7,8 @@
 // Transmissions are stored in the order in which they were sent. A transmission is settled when its frame is
 // acknowledged, declared lost or retransmitted. Until then it is in flight. Settled transmissions that are
 // older than the newest arrival are removed from the front. Therefore each transmission is visited a constant
-// number of times. The list also shows how many transmissions of this path have overtaken a frame.
-// Transmissions on other paths are no evidence of a loss.
+// number of times. From the list, detect() also learns how many transmissions of this path have overtaken a
+// frame. Transmissions on other paths are no evidence of a loss.
 //
 // Invariants: in_flight() is the number of transmissions that are not settled; transmission numbers ascend; a
 // frame has at most one transmission in flight, over all paths.

@@ -1,5 +1,5 @@
-// Spreads the transmission of frames over time, so that they do not all at once reach a switch that has
-// little memory. The pacer is a token bucket (RFC 2697). It stores only the time at which the bucket is full
+// Spreads the transmission of frames over time, so that a switch with little memory does not get all of them
+// together. The pacer is a token bucket (RFC 2697). It stores only the time at which the bucket is full
 // again. The paths of flows (path_recovery.h) and the streams of groups (group/pace.h) use it.
 #pragma once
 
@@ -15,7 +15,7 @@ class Pacer {
   Pacer(Duration interval, std::size_t burst) : interval_(interval), burst_(burst) {}
 
   Duration interval() const { return interval_; }
-  /// Allows one frame per `interval` from now on, and at most `burst` at once.
+  /// From now on, allows one frame per `interval`, and bursts of at most `burst` frames.
   void set(Duration interval, std::size_t burst) {
     interval_ = interval;
     burst_ = burst;
@@ -28,8 +28,8 @@ class Pacer {
   void on_sent(Time now, std::size_t frames = 1) {
     full_at_ = std::max(full_at_, now) + interval_ * static_cast<std::int64_t>(frames);
   }
-  /// Returns when `frames` frames may be sent at once. The time may be in the past. `frames` must not exceed
-  /// the burst.
+  /// Returns when a burst of `frames` frames may be sent. The time can be in the past. `frames` must not
+  /// exceed the burst.
   Time ready_at(std::size_t frames) const {
     return full_at_ - interval_ * static_cast<std::int64_t>(burst_ - frames);
   }

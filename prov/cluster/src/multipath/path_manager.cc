@@ -14,9 +14,9 @@ namespace {
 /// or forged. Until the next frame arrives, the kernel's neighbour table provides the address.
 ///
 /// The frames of a peer in another network show the hardware address of a router. If routes are asymmetric,
-/// or the router has failed, this router does not forward the frames to the peer. So after frames were lost
-/// persistently kMacFailuresMax times, the kernel's routes choose the router. `routed`: true if the peer is
-/// in another network.
+/// or the router has failed, this router does not forward this side's frames to the peer. So after frames
+/// were lost persistently kMacFailuresMax times, the kernel's routes choose the router. `routed`: true if the
+/// peer is in another network.
 void forget_mac(PathState& path, bool routed) {
   if (path.is_ethertype()) return;
   if (path.address.mac_known && routed && ++path.mac_failures >= PathState::kMacFailuresMax)
@@ -182,8 +182,8 @@ void PathManager::on_challenge_sent(Time now, std::size_t path) {
   report(*paths_[path], paths_[path]->validator.on_challenge_sent(now));
 }
 
-/// Returns the path that leads to the sender. If there is none, returns another path over the same rail. It
-/// must be a path that has never worked, because the address of such a path was only a guess.
+/// Returns the path that leads to the sender. If there is none, returns another path over the same rail, but
+/// only one that has never worked. The address of such a path was only a guess.
 std::optional<std::size_t> PathManager::path_of_response(const link::Path& from) const {
   if (const auto ip = find(from)) return ip;
   if (std::find(peer_.begin(), peer_.end(), from.to) == peer_.end()) return std::nullopt;
@@ -351,7 +351,7 @@ void PathManager::report(const PathState& path, PathValidator::Event event) cons
   } else {
     log_.warn(
         "rails: %s does not reach %s, so this path is not used: the two are on different networks, or a "
-        "firewall or a smaller MTU is between them (FI_CLUSTER_RAILS names the interfaces to use)",
+        "firewall or a smaller MTU is between them (set FI_CLUSTER_RAILS to choose the interfaces)",
         from.c_str(), to.c_str());
   }
 }
@@ -499,8 +499,8 @@ void PathManager::credit_spurious(Time now, const AckInfo& ack) {
   if (left != 0 && paths_.size() == 1) credit_spurious(now, 0, left, false);
 }
 
-/// Tells the path that retransmissions were spurious. Because nothing was lost, its EtherType path was
-/// wrongly suspected, so that path is told as well.
+/// Tells the path that retransmissions were spurious. Because nothing was lost, the EtherType path with the
+/// same address was wrongly suspected, so this function tells that path, too.
 void PathManager::credit_spurious(Time now, std::size_t path, std::size_t frames, bool probes) {
   paths_[path]->recovery.on_spurious_retransmits(now, frames, probes);
   const std::size_t ethertype = paths_[path]->is_ethertype() ? path : paths_[path]->companion;

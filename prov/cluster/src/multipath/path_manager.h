@@ -1,9 +1,10 @@
 // The paths of one flow (docs/protocol.md 4.8, 4.9). An IP path consists of a rail of this side and an
 // address of the peer. A path between two queue pairs counts as an IP path here (see is_verbs()). An IP path
 // may have a companion: an EtherType path with the same rail and address. Frames on the EtherType path have
-// the provider's own EtherType, and bypass the host's IP input. Each path has its own validation, round
-// trips, losses, congestion control and pace. PathManager decides which paths exist, and which of them
-// carries the next frames. It also decides which path an acknowledgement, a loss or a timeout concerns.
+// the provider's own EtherType, and bypass the IP input of the receiving host. Each path has its own
+// validation, round trips, losses, congestion control and pace. PathManager decides which paths exist, and
+// which of them carries the next frames. It also decides which path an acknowledgement, a loss or a timeout
+// concerns.
 //
 // Path 0 is the IP path of first contact and counts as validated. The other paths are added once the peer has
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
@@ -11,12 +12,13 @@
 //
 // A frame counts as overtaken only by frames on the same path. But a path fails if nothing has arrived on it
 // for a retransmission timeout, although a later frame of another path has arrived. In this case, all frames
-// in flight on the failed path are declared lost at once. (A single IP path never fails.)
+// in flight on the failed path are immediately declared lost. (A single IP path never fails.)
 //
-// Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
-// that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
-// their addresses. If a host replaces one of its addresses, the paths to or from this address keep their
-// state. An EtherType path and its IP path name each other as `companion` and have the same address.
+// Invariants: there are at most kPathsMax IP paths. Each path except path 0 leads to an address that the peer
+// has listed and that this side does not have itself. Paths are never removed or moved, because outgoing
+// frames refer to their addresses. If a host replaces one of its addresses, the paths to or from this address
+// keep their state. An EtherType path and its IP path name each other as `companion` and have the same
+// address.
 #pragma once
 
 #include <cstddef>
@@ -113,20 +115,20 @@ class PathManager {
   /// peer has never answered (`met` is false), every second keep-alive uses the rail on the peer's subnet.
   /// Without this rule, many keep-alives might be sent before try_next_rail() returns to that rail.
   link::Path keep_alive_path(bool met);
-  /// Adds further paths when the peer has listed its addresses. Later calls have no effect.
+  /// Adds further paths when the peer has listed its addresses. Further calls have no effect.
   void join(std::span<const SocketAddress> peer, std::span<const wire::VerbsAddress> queue_pairs = {});
   /// If `allowed` is false, addresses outside this side's subnets get no paths, because they may belong to
   /// anyone (RFC 9000 21.5.3).
   void allow_everywhere(bool allowed) { everywhere_ = allowed; }
-  /// Learns from received frames of the session that `from` leads to the peer. `ack_owed`: the frames must be
-  /// acknowledged. `frames`: the number of frames.
+  /// Called for received frames of the session. They show that `from` leads to the peer. `ack_owed`: the
+  /// frames must be acknowledged. `frames`: the number of frames.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
   /// Does the same as learn() for one frame that must be acknowledged. There must be only one IP path. `from`
   /// must be the address of this path or of its EtherType path.
   void learn_again(const link::Path& from) { reply_by_ethertype_ = from.ethertype; }
   const link::Path& reply_path() const;
-  /// Returns two smoothed round trips. A frame that arrives within this time after this side has sent an
-  /// acknowledgement may have left before the peer received the acknowledgement.
+  /// Returns two smoothed round trips. If a frame arrives within this time after this side has sent an
+  /// acknowledgement, the peer may have sent the frame before it received the acknowledgement.
   Duration min_reply_delay() const;
   /// Returns true while the peer's frames arrive on several paths. During this time, a gap in the sequences
   /// does not mean a loss.
@@ -142,7 +144,8 @@ class PathManager {
   std::optional<Challenge> ethertype_challenge_due(Time now);
   void on_challenge_sent(Time now, std::size_t path);
   /// Processes an answer of the peer to a frame that was sent at `asked`. If only the peer's host has
-  /// answered, and not the peer's engine (`by_engine` is false), the answer counts only for proven paths.
+  /// answered, and not the peer's engine (`by_engine` is false), the answer counts only for a path that was
+  /// validated before.
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
   /// Processes an ICMP error that reports that a path does not reach the peer. Returns true if the error
@@ -197,8 +200,8 @@ class PathManager {
   void on_retransmit(std::size_t path, TransmissionNumber last, TransmissionNumber next, bool probe);
   /// Records a zero window probe. The peer reports it as a spurious retransmission, although it is not one.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
-  /// Notes frames that are acknowledged for the first time and were last sent on this path. The path learns
-  /// of these frames no later than in on_ack(), and learns of consecutive frames together.
+  /// Notes frames that are acknowledged for the first time and were last sent on this path. This class passes
+  /// the frames on to the path in on_ack() at the latest, and passes consecutive frames on together.
   void on_frames_acked(std::size_t path, const AckedFrame& frames) {
     if (path == acked_.path && acked_.frames.join(frames)) return;
     tell_acked();

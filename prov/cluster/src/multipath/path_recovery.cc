@@ -89,8 +89,8 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     if (ack.delay) samples.network = ack.arrived - *sent_at - *ack.delay;
     measured_at_ = now;
   } else if (now - measured_at_ > 4 * reply_time_.smoothed()) {
-    // This sample includes the time for which the peer delayed its acknowledgement. It counts as a network
-    // round trip only if that delay is short, or if there is no better sample yet.
+    // This sample includes the time for which the peer delayed its acknowledgement. Therefore it counts as a
+    // network round trip only if that delay is short, or if there is no better sample yet.
     const bool prompt = ack.delay && *ack.delay < CongestionController::kTargetDelay;
     samples.reply = now - *sent_at;
     if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;

@@ -8,10 +8,10 @@
 // frames all the time (a policer). Therefore the intervals restart from the shortest only after the path has
 // been validated for `trusted_after`.
 //
-// Invariants: challenges are due only while the path is not validated. The interval shrinks only when the
-// path fails or its address on this side is replaced. There is no timer. Challenges are sent together with
-// the flow's own frames, so an idle flow sends none. There is one exception: a new address of this side is
-// announced even if the flow is idle.
+// Invariants: challenges are due only while the path is not validated. The interval becomes shorter only when
+// the path fails, or when this side's address on the path is replaced. There is no timer. Challenges are sent
+// together with the flow's own frames, so an idle flow sends none. There is one exception: a new address of
+// this side is announced even if the flow is idle.
 #pragma once
 
 #include <algorithm>

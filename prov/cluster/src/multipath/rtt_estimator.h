@@ -22,7 +22,7 @@ class RttEstimator {
   bool established() const { return samples_ >= kSamplesMin; }
   /// Returns the smoothed time, or zero if there is no sample yet.
   Duration smoothed() const { return smoothed_; }
-  /// Returns the last sample, which is not smoothed. It is used so that frames on a path that has just become
+  /// Returns the last sample, which is not smoothed. With this sample, frames on a path that has just become
   /// slow are not declared lost (RFC 9002 6.1.2).
   Duration latest() const { return latest_; }
   /// Returns the smoothed time plus 4 deviations. Hardly any sample is longer.

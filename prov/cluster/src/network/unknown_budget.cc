@@ -48,8 +48,8 @@ void UnknownBudget::drop_unknown(Time now) {
   }
   if (std::exchange(logged_, true)) return;
   parts_.environment.log.warn(
-      "senders outside the address vector occupy %zu MB, so this endpoint drops some of their sessions: idle "
-      "ones first, then the largest (the counter unknown_dropped counts further drops)",
+      "senders outside the address vector occupy %zu MB of memory, so this endpoint drops some of their "
+      "sessions: idle ones first, then the largest (the counter unknown_dropped counts further drops)",
       limit >> 20);
 }
 

@@ -1,5 +1,5 @@
-// Runs work that waits in the kernel on a thread of its own. Meanwhile the caller does other work of this
-// kind.
+// Runs, on a thread of its own, work that spends its time waiting in the kernel. Meanwhile the caller can do
+// other work of this kind.
 #pragma once
 
 #include <csignal>

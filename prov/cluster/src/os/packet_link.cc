@@ -194,8 +194,8 @@ void PacketLink::apply(const Interface& now, bool moved) {
   port_->ignore_interface(all_arrive ? now.index : 0);
   if (!all_arrive && now.index != without_ring_) {
     log_.info(
-        "frames to %s on %s arrive through the UDP socket, because a receive ring could not follow the "
-        "address",
+        "frames to %s on %s arrive through the UDP socket, because a receive ring does not receive at "
+        "the new interface or address",
         port_->name().text().c_str(), now.name.c_str());
   }
   without_ring_ = all_arrive ? 0 : now.index;

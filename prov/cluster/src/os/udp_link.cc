@@ -148,13 +148,17 @@ bool readdress(UdpPort& port, WatchedInterface& interface, Log& log) {
   if (!to) return false;
   const SocketAddress before = port.name();
   if (const int error = port.readdress(*to); error != 0) {
-    log.warn("the endpoint's address %s should be replaced, but %s cannot take its place: %s",
-             before.ip_text().c_str(), to->ip_text().c_str(), error_text(error).c_str());
+    log.warn(
+        "the address of this endpoint has changed from %s to %s, but the endpoint cannot open a port at the "
+        "new address: %s",
+        before.ip_text().c_str(), to->ip_text().c_str(), error_text(error).c_str());
     return false;
   }
   interface.move_to(port.name());
-  log.warn("this endpoint uses the address %s in place of %s: peers with a session get the new address",
-           port.name().text().c_str(), before.text().c_str());
+  log.warn(
+      "this endpoint uses the address %s in place of %s, and tells this to the peers with which it has a "
+      "session",
+      port.name().text().c_str(), before.text().c_str());
   return true;
 }
 

@@ -37,8 +37,9 @@ void DirectCopy::offer_source(const PulledRequest& request, wire::Segment& annou
   announcement.address = reinterpret_cast<std::uintptr_t>(slices[0].data()) + request.base;
 }
 
-/// Returns at most half of the remaining bytes, rounded up to whole pages, so that both sides are busy until
-/// the end.
+/// Returns how many bytes the sender is to write next, or 0 if it gets no further bytes now. The sender gets
+/// at most half of the remaining bytes, rounded up to whole pages. Meanwhile this side copies bytes itself,
+/// beginning at the other end (copy_in()). So both sides are busy until all bytes are copied.
 std::size_t DirectCopy::next_pull(const PullProgress& pull) {
   const std::size_t left = pull.end - pull.requested;
   const std::size_t half = (left / 2 + kPageBytes - 1) / kPageBytes * kPageBytes;

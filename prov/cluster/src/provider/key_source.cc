@@ -88,7 +88,7 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
     const bool digits =
         std::all_of(item.begin(), item.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
     if (!digits || item.size() % 2 != 0 || item.size() < kDigitsMin || item.size() > kDigitsMax) {
-      error = "a key has an even number of hexadecimal digits, 32 to 128; this one does not";
+      error = "a key must have an even number of hexadecimal digits, from 32 to 128";
     } else if (keys.size() == kKeysMax) {
       error = "it contains more than two keys (at most two are allowed)";
     } else {

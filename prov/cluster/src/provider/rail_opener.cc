@@ -71,7 +71,7 @@ std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const O
     return std::nullopt;
   }
   if (keyed) {
-    reason = "RDMA devices do not carry sealed frames yet, and there is a key";
+    reason = "RDMA devices do not carry sealed frames yet, and this endpoint has a key";
     return std::nullopt;
   }
   std::optional<os::VerbsPort> found =
@@ -112,7 +112,8 @@ bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, 
     return false;
   }
   if (!choice.reason.empty())
-    environment.log.info("%s uses the udp link: %s", port->name().text().c_str(), choice.reason.c_str());
+    environment.log.info("endpoint address %s uses the udp link: %s", port->name().text().c_str(),
+                         choice.reason.c_str());
   if (rails.links.empty()) {
     rails.not_packet_reason = choice.reason;
     rails.rings = std::move(choice.rings);
@@ -164,7 +165,7 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
     if (opened.link == nullptr) {
       // On a node without RDMA devices, all interfaces have the same reason, which is logged once.
       if (why_not != reason)
-        environment.log.info("%s has no rail over an RDMA device: %s", place.interface.name.c_str(),
+        environment.log.info("interface %s has no rail over an RDMA device: %s", place.interface.name.c_str(),
                              why_not.c_str());
       if (reason.empty()) reason = why_not;
       continue;

@@ -2,8 +2,9 @@
 // (AckScheduler), and delivers their segments. Once the peer has sent a fin and all frames before it are
 // delivered, the receiver ends the flow.
 //
-// There are two timers. One sends a delayed acknowledgement. The other ends the flow kFinTimeout after a fin
-// if frames are still missing, because the peer no longer retransmits them.
+// There are two timers. One sends a delayed acknowledgement. The other starts when a fin arrives. If frames
+// are still missing when kFinTimeout has passed, this timer ends the flow, because a peer that has sent a fin
+// retransmits nothing.
 #pragma once
 
 #include <algorithm>

@@ -8,12 +8,13 @@
 // peer's port is unreachable, this side also asks the peer's kernel. The kernel knows whether the process
 // exists, even if the process is stopped (link/process_probe.h).
 //
-// Silence counts only while this side itself runs. If check() is called after deadline(), at most kLateMax of
-// the delay counts. Of the time before the deadline only a share counts: the longer the delay, the smaller
-// the share. So a host that was suspended does not suspect its peers because of its own absence. On crowded
+// Silence counts only while this side itself runs. If check() is called at most kLateMax after deadline(),
+// all the silence that was not counted yet counts. If the delay is longer, only kLateMax of the delay counts.
+// The silence from the last count to the deadline then counts only in part, in the ratio of kLateMax to the
+// delay. So a host that was suspended does not suspect its peers because of its own absence. On crowded
 // nodes, where such delays are frequent, a peer that waits for a processor gets more time. The ages of ICMP
-// errors do not include the uncounted part of the delay either, because during that time this side could not
-// read the peer's answers.
+// errors do not include the rest of the delay either, because during that time this side could not read the
+// peer's answers.
 //
 // Silence does not count during an outage either (base/outage.h). kVerdicts says which suspicions wait during
 // an outage.

@@ -329,7 +329,7 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
       "has another key than this process, so frames of the peer are dropped (set the same "
       "FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY on all nodes of the job)",
       "has another FI_CLUSTER_SECURITY than this process (one has auth, the other encrypt), so frames of the "
-      "peer are dropped (set the same on all nodes of the job)",
+      "peer are dropped (set the same value on all nodes of the job)",
       "has no key and this process has one, so frames of the peer are dropped (set FI_CLUSTER_KEY_FILE on "
       "all nodes of the job)",
       "does not answer requests that are authenticated with the key of this process: the peer is gone, or "

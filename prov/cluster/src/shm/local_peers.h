@@ -1,12 +1,13 @@
 // The peers of this node. The engine reads their rings through this class.
 //
-// A ring is active if a segment has arrived in it lately, and quiet otherwise. Every turn reads all active
-// rings. Each turn that is not calm (EventLoop) also reads kQuietPerTurn of the quiet rings, in rotation, so
-// an idle peer costs almost nothing. A turn delivers at most kRingBurst segments of each ring.
+// A ring is active if a segment has arrived in it lately, and quiet otherwise. If there are at most
+// kAlwaysRead rings, all of them count as active. Every turn reads all active rings. A turn that is not calm
+// (EventLoop) also reads quiet rings: all of them with PollScope::all, otherwise kQuietPerTurn of them, in
+// rotation. So an idle peer costs almost nothing. A turn delivers at most kRingBurst segments of each ring.
 //
 // If the unexpected store has no space for a message, the first segment of the message stays in its ring, and
-// the sender must wait. If the sender dies meanwhile (shm/local_deaths.h), it is closed only after its ring
-// was read to the end.
+// the sender must wait. If the sender dies meanwhile (shm/local_deaths.h), this side first reads the ring to
+// the end, and only then closes the peer.
 #pragma once
 
 #include <cstddef>

@@ -114,8 +114,9 @@ class RegionServer {
   KeyedListener listener_;
   std::optional<HelloReceiver> initiator_;  ///< accepted, but its hello has not arrived
   bool waited_ = false;                     ///< true if the server has already waited for initiator_
-  /// A dismissed connection. It is closed in the next call of serve(), when the progress thread no longer
-  /// watches it.
+  /// The socket of the initiator that was answered or refused last. It stays open until the next call of
+  /// serve(), because the progress thread may watch it until then. RegionUsers takes over the socket of an
+  /// initiator whose process it cannot observe otherwise.
   os::LocalSocket dismissed_;
   std::shared_ptr<void> progress_client_;
 };

@@ -144,8 +144,8 @@ const char* RingOpener::close_earlier(Peer& peer, Inbox& next) {
   }
   if (!local->inbox->peer_gone()) return "another process has this address and still runs";
   if (next.peer_epoch() <= local->inbox->peer_epoch()) {
-    return "the endpoint was not opened later than the one that had this address before (was the clock set "
-           "back?)";
+    return "the endpoint that had this address before was opened later, or at the same time (was the clock "
+           "set back?)";
   }
   if (!local_.drain(*local)) {
     return "messages from the process that had this address before still wait for space in the unexpected "

@@ -172,8 +172,8 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
              peer.name().text().c_str());
   } else if (orderly && incomplete != 0) {
     log.warn(
-        "peer %s has closed without sending %zu announced messages: receives that match them end with an "
-        "error",
+        "peer %s has closed before it sent %zu messages that it had announced: receives that match them end "
+        "with an error",
         peer.name().text().c_str(), incomplete);
   } else if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
