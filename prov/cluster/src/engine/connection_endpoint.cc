@@ -130,7 +130,7 @@ bool ConnectionEndpoint::wanted(std::uint64_t tag, std::uint64_t data, bool /*me
   return true;
 }
 
-/// Processes the messages before the loss of the peer, because they arrived earlier.
+/// Processes the messages before the loss of the peer, because the messages arrived before the loss.
 void ConnectionEndpoint::advance() {
   pending_ = false;
   while (!unsent_.empty() && deliver(unsent_.front())) unsent_.pop_front();
@@ -189,7 +189,7 @@ void ConnectionEndpoint::drop_earlier(const protocol::UnexpectedMessage& message
   }
 }
 
-/// Begins to fetch an announced message. Returns false if this must be tried again later.
+/// Begins to fetch an announced message. Returns false if the caller must try again later.
 bool ConnectionEndpoint::fetch(const protocol::UnexpectedMessage& announced) {
   fetched_.under_way = true;
   fetched_.from = announced.channel->name;

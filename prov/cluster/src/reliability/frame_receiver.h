@@ -1,4 +1,4 @@
-// Receives the frames of the peer. It puts them in order (ReceiveWindow), decides when to acknowledge them
+// Receives the frames of the peer: puts them in order (ReceiveWindow), decides when to acknowledge them
 // (AckScheduler), and delivers their segments. Once the peer has sent a fin and all frames before it are
 // delivered, the receiver ends the flow.
 //
@@ -55,11 +55,13 @@ class PartAssembly {
 };
 
 enum class ReceiveResult : std::uint8_t {
-  accepted,     ///< new data from a validated address: call next()
-  nothing_new,  ///< a duplicate or a bare acknowledgement of this session
+  accepted,     ///< new data: call next()
+  nothing_new,  ///< a duplicate, or a frame of this session that carries no data
   late,         ///< older than all frames that the peer may still retransmit
   incomplete,   ///< a part of a frame whose other parts have not all arrived
-  refused,      ///< a frame of another session or outside the window, which is dropped and counted
+  /// Dropped and counted: a frame of another session or outside the window, or with an impossible
+  /// acknowledgement or fin; any frame once the flow has ended.
+  refused,
 };
 
 class FrameReceiver {
@@ -100,8 +102,8 @@ class FrameReceiver {
   /// Notes that the peer has closed the flow, and that its last frame is the one before `end`.
   void on_fin(Time now, Sequence end);
 
-  /// Sets `segments` to the next segments to deliver. Returns false if there are none. They are valid until
-  /// the next call of next() or Flow::receive().
+  /// Sets `segments` to the next segments to deliver. Returns false if there are none. `segments` stays valid
+  /// until the next call of next() or Flow::receive().
   bool next(ConstBytes& segments);
   /// The caller uses the window to hold segments for which there is no space (ReceiveWindow::hold).
   ReceiveWindow& window() { return window_; }

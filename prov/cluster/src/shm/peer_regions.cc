@@ -213,7 +213,8 @@ PeerRegions::Outcome PeerRegions::judge_write(std::uint64_t key, std::uint64_t a
   return allowed;
 }
 
-/// Copies the first `part` bytes of a range of `length` bytes. The whole range must be inside the region.
+/// Copies the first `part` bytes of a range of `length` bytes. Denies the access unless the whole range is
+/// inside the region.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t address, std::size_t length,
                                                std::size_t part, const Kind& kind, Copy&& copy,

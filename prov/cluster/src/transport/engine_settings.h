@@ -29,14 +29,14 @@ struct EngineSettings : protocol::MessengerSettings {
       256 << 20;  ///< the limit on memory for all unknown sources together, without their unexpected messages
   std::uint16_t flow_window = kFlowWindow;      ///< the largest number of frames in flight in one flow
   Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
-  Duration peer_timeout = 20s;  ///< a peer that is silent for this time, while others are heard, is dead
-  Duration outage = 120s;       ///< if no peer is heard, this silence does not count for this time at most
+  Duration peer_timeout = 20s;  ///< a peer that is silent for this time, while others are heard, is lost
+  Duration outage = 120s;       ///< the longest time for which silence does not count while no peer is heard
   /// An idle session sends a keep-alive after this time; 0 means never. Stateful firewalls forget a UDP flow
   /// after 30 s or more without a packet.
   Duration refresh_interval = 25s;
   Duration stuck_timeout{
       0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never
-  bool end_abandoned = true;  ///< receives from any sender end when every known peer is lost
+  bool end_abandoned = true;  ///< receives from any sender end if a peer is lost and no other peer is reached
   /// The port of the multicast groups of teams. It must be the same on all members.
   std::uint16_t team_port = 9228;
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
