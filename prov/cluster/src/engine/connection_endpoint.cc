@@ -50,7 +50,8 @@ bool ConnectionEndpoint::deliver(const Letter& letter) {
   return true;
 }
 
-/// `context`: the handle to which a passive endpoint has sent, or the peer that this side has asked.
+/// `context`: the handle to which a passive endpoint has sent, or the peer to which this side has sent a
+/// message with Letter::asks.
 void ConnectionEndpoint::sent(void* context, Status status) {
   if (listener_) {
     addresses_.remove(reinterpret_cast<std::uintptr_t>(context));
@@ -145,7 +146,7 @@ void ConnectionEndpoint::advance() {
   pending_ |= ending || !unsent_.empty() || !messenger_.matcher().queues().internal().stored().empty();
 }
 
-/// Takes the oldest message that has arrived whole out of the store. Returns false if there is none. Messages
+/// Takes out of the store the oldest message that has arrived whole. Returns false if there is none. Messages
 /// behind one that is being fetched wait, because messages are processed in order.
 bool ConnectionEndpoint::take_stored() {
   if (fetched_.under_way) return false;

@@ -117,11 +117,12 @@ class Flow {
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---
-  /// Handles a frame that wire::admit() has accepted. Refuses the frame if it is not addressed to this
-  /// session. `arrived`: when this node received the frame, perhaps long before `now`; kNever if that is
-  /// unknown. If `count` > 1, `view` is the first frame of a run for which receiver().takes_run() has
-  /// returned true. The caller delivers such a run itself. In every case, the caller must then call
-  /// receiver().next() until next() returns false, before any other function of the flow.
+  /// Handles a frame that wire::admit() has accepted. Refuses the frame in the cases that
+  /// ReceiveResult::refused names. `arrived`: when this node received the frame, perhaps long before `now`;
+  /// kNever if that is unknown. If `count` > 1, `view` is the first frame of a run for which
+  /// receiver().takes_run() has returned true. The caller delivers such a run itself. In every case, the
+  /// caller must then call receiver().next() until next() returns false, before any other function of the
+  /// flow.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);
   /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.

@@ -139,7 +139,7 @@ class FrameReceiver {
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
   /// Returns when the flow ends although frames are missing. Returns kNever while this side holds segments
-  /// back. Frames that seem to be missing may then have arrived, and wait behind these segments.
+  /// back. In this case, frames that seem to be missing have perhaps arrived, and wait behind these segments.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;

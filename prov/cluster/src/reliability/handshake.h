@@ -44,7 +44,7 @@ struct PeerSession {
 /// which is the session number of the receiver.
 inline Sequence first_sequence(std::uint32_t sender_session) { return {sender_session}; }
 
-/// Compares an opening with the session that is already open with its sender.
+/// Compares an opening with the session that is already open with the sender of the opening.
 enum class OpeningClass : std::uint8_t {
   fresh,  ///< no session is open, so the sender asks for one
   same,   ///< the opening of the open session

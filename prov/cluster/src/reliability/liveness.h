@@ -54,7 +54,7 @@ enum class PeerState : std::uint8_t {
 
 /// What becomes of a suspicion during an outage.
 enum class InOutage : std::uint8_t {
-  waits,  ///< the clock of the suspicion stands still, and the errors that caused it are forgotten
+  waits,  ///< the clock of the suspicion stands still, and the errors behind the suspicion are forgotten
   /// The clock of the suspicion goes on, because an outage does not cause the errors or resets behind the
   /// suspicion.
   goes_on,
@@ -89,15 +89,15 @@ inline constexpr Verdict kVerdicts[] = {
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, InOutage::goes_on, Status::ended, kRefusedTolerated},
     // An unreachable host is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes it, too. So there
-    // is no row for a met peer: only its silence ends the session. But the address of an unmet peer may be
-    // wrong, so here the error ends the session.
+    // is no row for a met peer: only the peer's silence ends the session. But the address of an unmet peer
+    // may be wrong, so here the error ends the session.
     {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
      kUnreachableTolerated},
     // There is no row for a met peer: somebody may correct a firewall that begins to refuse frames, so only
     // the peer's silence ends the session.
     {Suspicion::prohibited, PeerState::unmet, InOutage::goes_on, Status::prohibited, kStartingTolerated},
-    // Within this time the peer may call this side, and the router may let that call pass. There is no row
-    // for a met peer, because such a peer has accepted the address of this side.
+    // Within this time the peer may call this side, and the router that translates addresses may let that
+    // call pass. There is no row for a met peer, because such a peer has accepted the address of this side.
     {Suspicion::translated, PeerState::unmet, InOutage::goes_on, Status::translated, kStartingTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // questions about the process.

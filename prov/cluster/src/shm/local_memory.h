@@ -116,7 +116,7 @@ class LocalMemory : public carrier::MemoryAccess {
                         carrier::AccessTerms terms);
 
   bool maps_some_ = false;  ///< true if some of the regions are mapped into this process
-  RegionWindow window_;     ///< to the last mapped region
+  RegionWindow window_;     ///< the window to the last mapped region
 
  private:
   friend class PostedWrites;

@@ -263,7 +263,7 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
 }
 
 /// Copies the data by loads or stores if the region is mapped here. Otherwise does nothing and returns
-/// unsuited. The caller then tries another way of access, which finds the reason.
+/// unsuited. The caller then tries another way of access, which also finds out whether the access is denied.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

@@ -16,9 +16,9 @@ inline constexpr std::uint16_t kFlowWindow = 512;
 
 struct EngineSettings : protocol::MessengerSettings {
   bool shm = true;  ///< use shared memory for peers on this node
-  /// A message to a peer on this node that exceeds this length is announced, and the peer pulls it.
+  /// A longer message to a peer on this node is announced, and the peer pulls it.
   std::size_t shm_eager_max = 32 * 1024;
-  /// A message to another node that exceeds this length is announced, and the peer pulls it.
+  /// A longer message to another node is announced, and the peer pulls it.
   std::size_t net_eager_max = 64 * 1024;
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< the payload capacity of one shared-memory ring
   /// True to copy large messages directly between local processes, if the kernel permits it.

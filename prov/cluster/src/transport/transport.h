@@ -209,7 +209,7 @@ class Transport {
   virtual Time deadline() const { return kNever; }
   /// Returns true if this transport needs a turn now, for work that would not wake a sleeping thread. A
   /// pending access to a peer's memory counts only if a turn can end the access. If a descriptor announces
-  /// its end, no turn is needed.
+  /// the end of the access, no turn is needed.
   virtual bool wants_turn() const { return false; }
 
   /// Returns the index in Peer::parts at which this transport keeps its state about a peer.
