@@ -36,8 +36,8 @@ struct fi_cluster_ops_stats {
 };
 
 /* The event queue of an endpoint gets an FI_SHUTDOWN event for each peer that is lost. In this event, struct
- * fi_cluster_peer_lost follows struct fi_eq_cm_entry: read both with one call of fi_eq_read. The peer may come
- * back. */
+ * fi_cluster_peer_lost follows struct fi_eq_cm_entry: read both with one call of fi_eq_read. A lost peer can
+ * come back later. */
 struct fi_cluster_peer_lost {
   fi_addr_t peer;        /* FI_ADDR_NOTAVAIL if the peer is not in the address vector */
   int32_t err;           /* for example FI_ECONNRESET, FI_ECONNREFUSED, FI_EHOSTUNREACH, FI_ETIMEDOUT */

@@ -50,7 +50,8 @@ bool ConnectionEndpoint::deliver(const Letter& letter) {
   return true;
 }
 
-/// `context`: the handle to which a passive endpoint has sent, or the peer that this side has asked.
+/// `context`: the handle to which a passive endpoint has sent, or the peer to which this side has sent a
+/// message with Letter::asks.
 void ConnectionEndpoint::sent(void* context, Status status) {
   if (listener_) {
     addresses_.remove(reinterpret_cast<std::uintptr_t>(context));
@@ -130,7 +131,7 @@ bool ConnectionEndpoint::wanted(std::uint64_t tag, std::uint64_t data, bool /*me
   return true;
 }
 
-/// Processes the messages before the loss of the peer, because they arrived earlier.
+/// Processes the messages before the loss of the peer, because the messages arrived before the loss.
 void ConnectionEndpoint::advance() {
   pending_ = false;
   while (!unsent_.empty() && deliver(unsent_.front())) unsent_.pop_front();
@@ -145,7 +146,7 @@ void ConnectionEndpoint::advance() {
   pending_ |= ending || !unsent_.empty() || !messenger_.matcher().queues().internal().stored().empty();
 }
 
-/// Takes the oldest message that has arrived whole out of the store. Returns false if there is none. Messages
+/// Takes out of the store the oldest message that has arrived whole. Returns false if there is none. Messages
 /// behind one that is being fetched wait, because messages are processed in order.
 bool ConnectionEndpoint::take_stored() {
   if (fetched_.under_way) return false;
@@ -189,7 +190,7 @@ void ConnectionEndpoint::drop_earlier(const protocol::UnexpectedMessage& message
   }
 }
 
-/// Begins to fetch an announced message. Returns false if this must be tried again later.
+/// Begins to fetch an announced message. Returns false if the caller must try again later.
 bool ConnectionEndpoint::fetch(const protocol::UnexpectedMessage& announced) {
   fetched_.under_way = true;
   fetched_.from = announced.channel->name;

@@ -6,7 +6,7 @@
 // to this endpoint itself, which never sends to itself. Each receive of the application names this handle as
 // its sender, so no message of a stranger ever matches the receive. The other entries are endpoints to which
 // connection messages go. A passive endpoint removes such an entry when its message has arrived there or has
-// failed. So a passive endpoint forgets the endpoints that have asked it.
+// failed. So a passive endpoint forgets the endpoints that have requested a connection.
 //
 // The endpoint watches a peer by means of a receive that nothing matches. The engine checks that a peer is
 // alive as long as a receive waits for that peer, and ends the receive when the peer is lost.

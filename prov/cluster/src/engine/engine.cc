@@ -89,8 +89,8 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
   };
 }
 
-/// If the fast lane is open and the access needs no help from the target's library, the event loop keeps
-/// taking calm turns.
+/// If the fast lane is open and the access needs no help from the target's library, this function does not
+/// call EventLoop::post(). So the event loop keeps taking calm turns.
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);

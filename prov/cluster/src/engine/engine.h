@@ -57,8 +57,8 @@ class Engine {
   Engine& operator=(const Engine&) = delete;
 
   const SocketAddress& name() const { return parts_.name; }
-  /// Call it before the first send or receive, and again for each counter that is bound later. The address
-  /// table must outlive the engine.
+  /// Call attach() before the first send or receive, and again for each counter that is bound later. The
+  /// address table must outlive the engine.
   void attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings);
 
   /// Returns `ok` if the operation is accepted; its completion later goes to the bindings. Returns `again` if
@@ -83,8 +83,8 @@ class Engine {
     }
   }
   /// If the frame lane of the peer is open, sends the message to the peer, which is on another node. Returns
-  /// false if it did nothing. It is not part of take_fast_lane(), because there it would add a fifth to the
-  /// instructions of messages inside a node.
+  /// false if it did nothing. This function is not part of take_fast_lane(), because there it would add a
+  /// fifth to the instructions of messages inside a node.
   bool take_frame_lane(std::uint64_t handle, const ShortSend& op);
   /// Returns false if a call of take_access_lane() is not worth its cost now.
   bool tries_access_lane() const { return access_lane_.promising(); }
@@ -111,8 +111,8 @@ class Engine {
   auto with_collectives(Act&& act) {
     return locked([&] { return act(collective_.collectives()); });
   }
-  /// Makes this the engine of one end of a connection, or of a passive endpoint. Call it before attach(), to
-  /// which the caller then passes connection_addresses().
+  /// Makes this the engine of one end of a connection, or of a passive endpoint. Call open_connection()
+  /// before attach(), to which the caller then passes connection_addresses().
   template <typename Listener>
   void open_connection(Listener& listener) {
     connection_.emplace(parts_.name, peers_, messenger_, loop_, reach_);
@@ -133,19 +133,19 @@ class Engine {
   }
 
   /// Stores the handle that keeps run_in_background() registered with the progress thread. The engine drops
-  /// it before the engine itself ends.
+  /// this handle before the engine itself ends.
   void set_progress_client(std::shared_ptr<void> registration) {
     background_.set_registration(std::move(registration));
   }
-  /// `call` makes the progress thread call run_in_background() now.
+  /// Sets `call`, a function that makes the progress thread call run_in_background() at once.
   void set_progress_call(std::function<void()> call) {
     locked([&] { packing_.set_call(std::move(call)); });
   }
   /// Called by the progress thread, which never waits for the engine lock. Takes a turn if no thread has
   /// polled since the last run. Returns when to call again.
   os::NextWake run_in_background();
-  /// Switches to FI_PROGRESS_AUTO: peers are served at once, even if the application does not poll. Call it
-  /// before attach().
+  /// Switches to FI_PROGRESS_AUTO: peers are served at once, even if the application does not poll. Call
+  /// enable_auto_progress() before attach().
   void enable_auto_progress() {
     locked([&] { background_.set_automatic(); });
   }

@@ -61,8 +61,8 @@ class EventLoop {
   /// Makes the next turn a full turn. Called after an action outside of turns, because that action may leave
   /// work for the turn.
   void disturb() { calm_turns_ = short_turns_ = 0; }
-  /// Called after a message has left over the network outside of the general path. The next turns look at the
-  /// network.
+  /// Called after a message has left over a frame lane. The next turns are not calm, so that they read the
+  /// answer from the network.
   void expect_answer() { calm_turns_ = 0; }
   /// Returns the number of turns so far. May be called without the engine lock.
   std::uint32_t turns() const { return turns_.load(std::memory_order_relaxed); }

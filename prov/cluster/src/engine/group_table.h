@@ -71,7 +71,7 @@ struct GroupEntry {
   Time close_by = kNever;
 
   /// Returns true if the group needs a turn. An arrival from a member, or an action of this side, changes the
-  /// group's deadline or adds to its news, so these two show whether there is work.
+  /// group's deadline or adds to the group's news. So these two show whether there is work.
   bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
   void meet(Peer& peer);
   /// Counts one more operation that waits for the group or, if `waits` is false, one fewer.

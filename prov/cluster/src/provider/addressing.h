@@ -1,5 +1,6 @@
 // Determines the source and destination addresses that a caller of fi_getinfo asks for by node, service,
-// flags and hints. Only the functions of this file resolve names, so only they may wait for a name server.
+// flags and hints. Only the functions of this file resolve names, so no other function waits for a name
+// server.
 #pragma once
 
 #include <rdma/fabric.h>

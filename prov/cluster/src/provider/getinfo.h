@@ -5,9 +5,9 @@
 // and compares the hints with the capabilities (capabilities.h). Then it writes the answer (capabilities.h)
 // into memory of the core. If the caller asks for a source address, GetInfo chooses the interface that has
 // this address. Otherwise it chooses the interface through which the kernel reaches the destination or,
-// without a destination, the best interface. It keeps no part of the hints. An entry contains no provider
-// name, because the core adds this name. The core would mistake a name in the entry for the name of a layered
-// provider.
+// without a destination, the best interface. GetInfo keeps no part of the hints. An entry contains no
+// provider name, because the core adds this name. The core would mistake a name in the entry for the name of
+// a layered provider.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -128,9 +128,9 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
                                             environment);
 }
 
-/// Returns the factories of further transports in the order of preference. They rank after shared memory and
-/// before the network. A new transport adds its factory here. The factory captures the resources of the host
-/// that the transport needs.
+/// Returns the factories of further transports in the order of preference. The transports rank after shared
+/// memory and before the network. A new transport adds its factory here. The factory captures the resources
+/// of the host that the transport needs.
 std::vector<engine::MakeTransport> further_transports(const OpenedRails& rails, const Options& options) {
   std::vector<engine::MakeTransport> made;
   if (rails.reader_place) {

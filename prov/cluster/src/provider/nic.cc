@@ -134,8 +134,8 @@ std::string text_of_mac(const link::Interface& interface) {
 
 }  // namespace
 
-/// The place on the bus stays unknown, because MPICH looks it up in hwloc, and aborts if hwloc does not have
-/// it. That happens with the Python wheels of MPICH, whose hwloc finds no devices.
+/// The place on the bus stays unknown. MPICH would look up a known place in hwloc, and abort if hwloc does
+/// not have it. That happens with the Python wheels of MPICH, whose hwloc finds no devices.
 fid_nic* make_nic(link::Interface interface, link::NetworkCard card) {
   constexpr std::size_t kMega = 1'000'000;
   static char ethernet[] = "Ethernet";

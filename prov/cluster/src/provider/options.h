@@ -65,7 +65,8 @@ class Options {
           std::vector<std::string>& errors);
 
   const std::string& text(Name name) const { return value(name).text; }
-  /// Returns true if the user has set the option. For a secret it stays true after the secret was wiped.
+  /// Returns true if the user has set the option. For a secret, the result stays true after the secret was
+  /// wiped.
   bool from_user(Name name) const { return !value(name).written.empty(); }
   /// Overwrites the option's text in this object.
   void wipe(Name name);

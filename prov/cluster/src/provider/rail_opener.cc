@@ -170,7 +170,8 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
       if (reason.empty()) reason = why_not;
       continue;
     }
-    // A GID has the bits of an IPv6 address. An IPv4 address is the last 32 bits of its GID.
+    // A GID has as many bits as an IPv6 address. An IPv4 address is the last 32 bits of its GID, so in the
+    // GID its prefix is 96 bits longer.
     const bool v4 = place.address.family() == SocketAddress::Family::v4;
     const unsigned prefix_bits = place.prefix_bits == 0 ? 0 : place.prefix_bits + (v4 ? 96 : 0);
     const bool preferred = options.text(Options::Name::link) == "verbs";

@@ -17,8 +17,8 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
 void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
   settle();
   // A peer that sends data and receives none repeats the same acknowledgement in each frame. Such a
-  // repetition is no news. A block is no news either if it has no ranges and repeats the number of spurious
-  // retransmissions.
+  // repetition is no news. An acknowledgement block is no news either if it has no ranges and repeats the
+  // number of spurious retransmissions.
   const bool no_news = !view.has_ranges || (view.ranges.count == 0 && view.ranges.spurious == spurious_);
   const Contents contents{view.ack, view.largest_acked, no_news};
   if (contents.without_ranges && last_ == contents) return;

@@ -1,5 +1,5 @@
-// Evaluates the peer's acknowledgements. It removes acknowledged frames from the send window, reports the
-// tokens of acknowledged segments, tells the paths about round trips and losses, and counts spurious
+// Evaluates the peer's acknowledgements: removes acknowledged frames from the send window, reports the tokens
+// of acknowledged segments, tells the paths about round trips and losses, and counts spurious
 // retransmissions.
 //
 // Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
@@ -45,7 +45,8 @@ class AckProcessor {
   /// Like process(), for an acknowledgement that expects() has accepted. The paths learn about round trips,
   /// losses and congestion only in settle().
   void take(Time now, const wire::LoneFrame& lone, Time arrived);
-  /// Passes to the paths what take() has postponed. Call it before the paths or their deadlines are used.
+  /// Passes to the paths what take() has postponed. Call settle() before the paths or their deadlines are
+  /// used.
   void settle();
   /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.
   void take_acked(std::vector<carrier::Token>& tokens) {

@@ -119,7 +119,7 @@ void Flow::transmit(Time now, link::Link& link, Clock* clock) {
     only_answers ? answer_delay_.on_answers_alone(sent.now) : answer_delay_.on_data(sent.now);
   sender_.send_challenges(sent, paths_.ip_paths() != paths_before, challenges_, link);
   AckIncluded included = sent.ack;
-  // With several paths, the links of the other paths may have space.
+  // With several paths, the link of another path may have space for the acknowledgement.
   const bool link_full = sent.link_full && paths_.ip_paths() == 1;
   const bool bare = included == AckIncluded::none && !link_full && receiver_.ack_due(sent.now);
   if (bare) included = sender_.send_ack(sent.now, link, ack).value_or(AckIncluded::none);
@@ -176,8 +176,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   if (!knew_peer) send_again();
   ReceiveResult result = ReceiveResult::nothing_new;
   if (view.sequenced() || view.in_part()) result = receiver_.receive(now, view, arrived, count);
-  // A frame with none of the following parts is not a sign of life. It shows only that its sender knows the
-  // session number, which is easier to guess than the number and a sequence together.
+  // A frame with none of the following parts is not a sign of life. Such a frame shows only that its sender
+  // knows the session number, which is easier to guess than the number and a sequence together.
   const bool has_place =
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
@@ -242,8 +242,8 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   const auto asked = challenges_.answered(answer.challenge(), from.to);
   if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
-  // If a later challenge has already moved the peer, this answer moves nothing. The peer may no longer have
-  // the address from which it has answered.
+  // If a later challenge has already moved the peer, this answer moves nothing. Perhaps the peer no longer
+  // has the address from which it has answered.
   if (by_engine && asked->claimed_by && asked->at >= moved_peer_asked_at_) {
     moved_peer_asked_at_ = asked->at;
     move_peer(now, *asked->claimed_by, from);
@@ -362,7 +362,8 @@ FlowStats Flow::stats() const {
 bool Flow::validates_reset(const wire::ResetBlock& block, const SocketAddress& from) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // True if the peer has refused a frame of another incarnation that had our name and our session number.
+  // True if the opening that the peer knows is not newer than ours. So the refused frame was from another
+  // incarnation, which had our name and our session number.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -79,10 +79,10 @@ struct FlowSettings {
 struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< epoch of this flow, larger than those of all earlier flows of this name
-  std::uint32_t session = 0;  ///< peers put it into their frames; not 0, and cannot be guessed
+  std::uint32_t session = 0;  ///< the peer puts it into its frames; not 0, and cannot be guessed
   std::uint64_t token =
-      /// Peers repeat it in their openings; not 0, and cannot be guessed even by a host that knows the
-      /// session.
+      /// The peer repeats this token in its opening. The token is not 0, and even a host that knows the
+      /// session cannot guess it.
       0;
   /// The interfaces, indexed by the number of their link. The first interface has the IP address of `name`.
   /// The span must outlive the flow. It is empty if there is only one interface.
@@ -111,18 +111,19 @@ class Flow {
   /// our session, the answer has reached the peer's address. Nothing is lost: once the peer has the answer,
   /// the peer retransmits the frames that it has sent before.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
-  /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
-  /// no frame has carried it, it leaves in a frame of its own. `clock`, unless null, gives the time at which
-  /// each burst after the first leaves. Without a clock, a round trip would seem longer whenever the thread
-  /// has waited for a processor between two bursts.
+  /// Sends the frames that may leave now: first lost frames, then new ones. An acknowledgement that is due,
+  /// and that no frame has carried, leaves in a frame of its own. `clock`, unless null, gives the time at
+  /// which each burst after the first leaves. Without a clock, a round trip would seem longer whenever the
+  /// thread has waited for a processor between two bursts.
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---
-  /// Handles a frame that wire::admit() has accepted. Refuses the frame if it is not addressed to this
-  /// session. `arrived`: when this node received the frame, perhaps long before `now`; kNever if that is
-  /// unknown. If `count` > 1, `view` is the first frame of a run for which receiver().takes_run() has
-  /// returned true. The caller delivers such a run itself. In every case, the caller must then call
-  /// receiver().next() until next() returns false, before any other function of the flow.
+  /// Handles a frame that wire::admit() has accepted. Refuses the frame in the cases that
+  /// ReceiveResult::refused names. `arrived`: when this node received the frame, perhaps long before `now`;
+  /// kNever if that is unknown. If `count` > 1, `view` is the first frame of a run for which
+  /// receiver().takes_run() has returned true. The caller delivers such a run itself. In every case, the
+  /// caller must then call receiver().next() until next() returns false, before any other function of the
+  /// flow.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);
   /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.
@@ -147,8 +148,8 @@ class Flow {
   /// Called after the address of this side on this link was replaced. Announces the new address to the peer.
   void on_own_move(Time now, std::size_t link);
   /// Called for a challenge that names both sessions, and whose source is not an address of the peer. If the
-  /// challenge says which rail of the peer now has its source address, challenges that address. Returns false
-  /// if the challenge names no rail of the peer, or if the peer may not use the address.
+  /// challenge names the rail of the peer that now has this source address, challenges this address. Returns
+  /// false if the challenge names no rail of the peer, or if frames must not be sent to the address.
   bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
   /// Returns how often an address of the peer was replaced.
   std::uint32_t peer_moves() const { return peer_moves_; }
@@ -218,7 +219,7 @@ class Flow {
   /// The frames that the last call of detect_losses() or send_again() has declared lost.
   std::vector<Sequence> lost_frames_;
   std::uint32_t peer_moves_ = 0;
-  Time moved_peer_asked_at_{};  ///< when the challenge left that last showed a new address of the peer
+  Time moved_peer_asked_at_{};  ///< when the challenge left whose answer last moved the peer
   std::uint64_t lost_ = 0;      ///< number of frames declared lost so far, for stats()
 };
 

@@ -1,4 +1,4 @@
-// Receives the frames of the peer. It puts them in order (ReceiveWindow), decides when to acknowledge them
+// Receives the frames of the peer: puts them in order (ReceiveWindow), decides when to acknowledge them
 // (AckScheduler), and delivers their segments. Once the peer has sent a fin and all frames before it are
 // delivered, the receiver ends the flow.
 //
@@ -56,11 +56,13 @@ class PartAssembly {
 };
 
 enum class ReceiveResult : std::uint8_t {
-  accepted,     ///< new data from a validated address: call next()
-  nothing_new,  ///< a duplicate or a bare acknowledgement of this session
+  accepted,     ///< new data: call next()
+  nothing_new,  ///< a duplicate, or a frame of this session that carries no data
   late,         ///< older than all frames that the peer may still retransmit
   incomplete,   ///< a part of a frame whose other parts have not all arrived
-  refused,      ///< a frame of another session or outside the window, which is dropped and counted
+  /// Dropped and counted: a frame of another session or outside the window, or with an impossible
+  /// acknowledgement or fin; any frame once the flow has ended.
+  refused,
 };
 
 class FrameReceiver {
@@ -101,8 +103,8 @@ class FrameReceiver {
   /// Notes that the peer has closed the flow, and that its last frame is the one before `end`.
   void on_fin(Time now, Sequence end);
 
-  /// Sets `segments` to the next segments to deliver. Returns false if there are none. They are valid until
-  /// the next call of next() or Flow::receive().
+  /// Sets `segments` to the next segments to deliver. Returns false if there are none. `segments` stays valid
+  /// until the next call of next() or Flow::receive().
   bool next(ConstBytes& segments);
   /// The caller uses the window to hold segments for which there is no space (ReceiveWindow::hold).
   ReceiveWindow& window() { return window_; }
@@ -138,7 +140,7 @@ class FrameReceiver {
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
   /// Returns when the flow ends although frames are missing. Returns kNever while this side holds segments
-  /// back. Frames that seem to be missing may then have arrived, and wait behind these segments.
+  /// back. In this case, frames that seem to be missing have perhaps arrived, and wait behind these segments.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;

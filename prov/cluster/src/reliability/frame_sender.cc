@@ -10,7 +10,7 @@ namespace cluster::reliability {
 using namespace wire::frame_flag;
 
 /// Selects as many frames as the link takes in one burst. If the first burst were shorter, the peer could
-/// begin earlier, but an additional burst costs more than this saves.
+/// begin to receive earlier, but an additional burst costs more than this saves.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
@@ -120,7 +120,7 @@ bool FrameSender::send_alone(Time now, link::Link& link, wire::LoneNumbers& numb
   numbers.session = handshake_.peer_session();
   numbers.sequence = window.next();
   numbers.transmission = transmission_ + 1;
-  // Asks for an acknowledgement at once, because the token of the message waits for it.
+  // Asks for an acknowledgement at once, because the token of the message waits for the acknowledgement.
   wire::encode_lone(numbers, kSequenced | kOrdered | kAckNow | kAcknowledges, start, size);
   const bool small = size <= handshake_.ethertype_frame_max();
   const std::size_t number = small ? paths_.path_for_lone_frame(0) : 0;

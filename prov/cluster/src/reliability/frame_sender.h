@@ -39,10 +39,11 @@
 
 namespace cluster::reliability {
 
-/// Selects which frames of one flow leave next, and on which path. The frame that a tail loss probe or a
-/// retransmission timeout retransmits is selected first. It leaves even if the windows are full, and over
-/// another path if there is one. Lost frames follow, then new ones. The frame sender sends the selection. If
-/// the link does not take all frames, the frame sender puts the rest back.
+/// Selects which frames of one flow leave next, and on which path. First comes the frame that a tail loss
+/// probe or a retransmission timeout retransmits. This frame leaves even if the windows are full. If there
+/// are several paths, it takes another path than in its last transmission. Lost frames follow, then new ones.
+/// The frame sender sends the selection. If the link does not take all frames, the frame sender puts the rest
+/// back.
 class FrameSelector {
  public:
   FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)

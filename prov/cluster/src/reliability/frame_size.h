@@ -8,9 +8,9 @@
 // if it has sent a frame several times without an acknowledgement, and no frame of that length has arrived
 // for a while. (A full queue also drops a frame repeatedly, but lets others of that length pass.) From then
 // on frames are at most kInitialFrameSize long. After a second black hole they are at most least() long,
-// which every path carries. If the search for the longest frame was complete, it begins again. The cause may
-// have been an outage, or a peer that computes and does not answer. Queued and outstanding frames keep their
-// sequences, so frames that have become too long leave in parts (PartEncoder).
+// which every path carries. If the search for the longest frame was complete, it begins again. Perhaps there
+// was no black hole, but an outage or a peer that computed and did not answer. Queued and outstanding frames
+// keep their sequences, so frames that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -55,8 +55,8 @@ class FrameSize {
   /// Returns true if the search for the longest frame is complete (RFC 8899 5.2).
   bool search_complete() const { return probe_size() <= proven_; }
 
-  /// Called for a frame of `size` bytes that was sent `sendings` times and is due again. Returns true if it
-  /// has probably met a black hole.
+  /// Called for a frame of `size` bytes that was sent `sendings` times and is due for retransmission. Returns
+  /// true if the frame has probably met a black hole.
   bool suspects(Time now, std::size_t size, std::uint32_t sendings) {
     size = std::min(size, frame_max());  // if the frame leaves in parts, the size of the longest part
     if (size <= least() || !handshake_.peer_takes_parts()) return false;
@@ -148,7 +148,8 @@ class FrameSize {
   /// The size of the longest frame that has arrived since the last black hole, or that needs no probe.
   std::size_t proven_;
   std::size_t probed_max_ = wire::kFrameMax;  ///< the longest size to probe
-  /// The size of the longest frame that was due again, or 0 once a frame of that length has arrived.
+  /// The size of the longest frame that was due for retransmission, or 0 once a frame of that length has
+  /// arrived.
   std::size_t doubted_ = 0;
   Time doubted_since_{};
   std::optional<TransmissionNumber> witness_;  ///< last transmission of a frame of at least `doubted_` bytes

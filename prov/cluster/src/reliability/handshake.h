@@ -1,8 +1,9 @@
 // The two sessions of a flow, and what both sides have agreed on (docs/protocol.md 2.1 to 2.3).
 //
 // Every frame carries our opening until the peer has shown that it received the opening. The peer shows this
-// with a frame that is addressed to our session and carries data or an acknowledgement. Both sides may begin
-// at the same time, and neither waits for the other.
+// with a fin, or with a frame that carries data or an acknowledgement. The frame must be addressed to our
+// session. Both sides may begin at the same time: neither waits for the other's opening before it sends its
+// own.
 //
 // Any host can spoof the peer's address in a frame that names no session. So this side accepts the peer's
 // opening only from a frame that names our session and repeats our token. We have sent session and token only
@@ -43,12 +44,12 @@ struct PeerSession {
 /// which is the session number of the receiver.
 inline Sequence first_sequence(std::uint32_t sender_session) { return {sender_session}; }
 
-/// Compares an opening with the session that is already open with its sender.
+/// Compares an opening with the session that is already open with the sender of the opening.
 enum class OpeningClass : std::uint8_t {
   fresh,  ///< no session is open, so the sender asks for one
   same,   ///< the opening of the open session
-  newer,  ///< the sender claims to be a new incarnation
-  stale,  ///< from an older incarnation, or for another session of the same epoch; refused
+  newer,  ///< the opening has a later epoch: the sender claims to have a new session
+  stale,  ///< from an earlier epoch, or for another session of the same epoch; refused
 };
 
 OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening);
@@ -61,7 +62,7 @@ class Handshake {
   /// segments (frame_sender.h).
   static constexpr std::size_t kCallsMax = 1;
 
-  /// `further`: addresses of this side besides its name. `sibling`: another endpoint of this process
+  /// `further`: addresses of this side that differ from its name. `sibling`: another endpoint of this process
   /// (wire::feature::kSibling), or empty. `queue_pairs`: the queue pairs of this side.
   explicit Handshake(const wire::Opening& ours, std::vector<SocketAddress> further = {},
                      const SocketAddress& sibling = {}, std::vector<wire::VerbsAddress> queue_pairs = {})
@@ -128,8 +129,8 @@ class Handshake {
     if (!peer_ || (peer_->features & wire::feature::kAcksLate) == 0) return kAckDelay;
     return peer_->rails != 0 ? kAckDelayOfRails : kAckDelayLate;
   }
-  /// Returns the address of each rail of the peer: its name, further addresses and queue pairs, or nothing
-  /// while the peer is unknown.
+  /// Returns the addresses of the peer's rails: first the peer's name, then its further addresses and its
+  /// queue pairs. Returns nothing while the peer is unknown.
   std::span<const SocketAddress> peer_addresses() const { return peer_addresses_; }
   /// Returns the peer's queue pairs, whose addresses are among peer_addresses() as well.
   std::span<const wire::VerbsAddress> peer_queue_pairs() const { return peer_queue_pairs_; }

@@ -25,7 +25,7 @@ constexpr const Refutation& kBy = refutation_by(evidence);
 
 }  // namespace
 
-/// Returns how much of the time since the last count was time in which this side could hear the peer.
+/// Returns for how much of the time since `counted_until_` this side could hear the peer.
 Duration Liveness::elapsed_by(Time now) const {
   if (now <= counted_until_) return {};
   const Time due = std::max(deadline(), counted_until_);
@@ -143,8 +143,8 @@ void Liveness::note_error(Time now, Status error, bool known) {
   last_error_ = now;
 }
 
-/// A keep-alive is also due if the peer is silent while its kernel says that the process exists. The
-/// keep-alive then shows whether the process runs: even if the process only computes, its responder answers.
+/// A keep-alive is due even if the kernel of the silent peer says that the process exists. In this case the
+/// keep-alive shows whether the process runs: even if the process only computes, its responder answers.
 bool Liveness::keep_alive_due(Time now) const {
   if (!expecting_) return now >= refresh_at();
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();
@@ -184,8 +184,8 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     kernel_refuses_ = true;
     contest(now, kContestedKeepAliveInterval);
     const bool corroborated = probe_stood_ || refused();
-    // The silence of the process since its last answer counts even in an outage, because this answer of its
-    // kernel has just crossed the network.
+    // The silence of the process since its last answer counts even in an outage, because the answer of the
+    // process's kernel has just crossed the network.
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met,
           reported_silence_);
   }

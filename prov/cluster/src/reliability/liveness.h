@@ -55,8 +55,9 @@ enum class PeerState : std::uint8_t {
 
 /// What becomes of a suspicion during an outage.
 enum class InOutage : std::uint8_t {
-  waits,  ///< the clock of the suspicion stands still, and the errors that caused it are forgotten
-  /// The clock of the suspicion goes on, because an outage does not cause these errors and resets.
+  waits,  ///< the clock of the suspicion stands still, and the errors behind the suspicion are forgotten
+  /// The clock of the suspicion goes on, because an outage does not cause the errors or resets behind the
+  /// suspicion.
   goes_on,
 };
 
@@ -89,15 +90,15 @@ inline constexpr Verdict kVerdicts[] = {
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, InOutage::goes_on, Status::ended, kRefusedTolerated},
     // An unreachable host is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes it, too. So there
-    // is no row for a met peer: only its silence ends the session. But the address of an unmet peer may be
-    // wrong, so here the error ends the session.
+    // is no row for a met peer: only the peer's silence ends the session. But the address of an unmet peer
+    // may be wrong, so here the error ends the session.
     {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
      kUnreachableTolerated},
     // There is no row for a met peer: somebody may correct a firewall that begins to refuse frames, so only
     // the peer's silence ends the session.
     {Suspicion::prohibited, PeerState::unmet, InOutage::goes_on, Status::prohibited, kStartingTolerated},
-    // Within this time the peer may call this side, and the router may let that call pass. There is no row
-    // for a met peer, because such a peer has accepted the address of this side.
+    // Within this time the peer may call this side, and the router that translates addresses may let that
+    // call pass. There is no row for a met peer, because such a peer has accepted the address of this side.
     {Suspicion::translated, PeerState::unmet, InOutage::goes_on, Status::translated, kStartingTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
     // questions about the process.
@@ -118,8 +119,8 @@ enum Matter : std::uint8_t {
   kErrorsOnce = 16,
   kRefusal = 32,  ///< the fact that the peer's kernel has refused a connection
   kProbe = 64,    ///< the doubt that makes this side ask the peer's kernel
-  /// Resets that say `translated`. Answers to keep-alives do not end these grounds, because such answers pass
-  /// the router, too.
+  /// Resets that say `translated`. Answers to keep-alives do not end these grounds, because a router that
+  /// translates addresses lets such answers pass.
   kTranslation = 128,
 };
 
@@ -199,8 +200,8 @@ class Liveness {
   /// Called for an ICMP error that any host may have forged.
   void on_unproven_path_error(Time now);
   bool keep_alive_due(Time now) const;
-  /// Schedules the next keep-alive after `least` or after keep_alive_interval(), whichever is longer. At most
-  /// a quarter of the peer timeout counts of `least`, so that several keep-alives fit into that timeout.
+  /// Schedules the next keep-alive after `least` or after keep_alive_interval(), whichever is longer. `least`
+  /// counts as at most a quarter of the peer timeout, so that several keep-alives fit into this timeout.
   void on_keep_alive_sent(Time now, Duration least = {});
   /// Called when the peer has answered for the first time, and when an address of the peer has changed.
   /// `kernel_answers`: this side may ask the peer's kernel about the process.
@@ -230,7 +231,8 @@ class Liveness {
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }
   /// News for the log about a peer that is silent although its kernel says that the process exists. `lasts`:
-  /// the silence has lasted for kWorthALine. `over`: the silence has ended. Each of the two is returned once.
+  /// the silence has lasted for kWorthALine. `over`: the silence has ended. Each of the two is returned once
+  /// for each such silence.
   enum class News : std::uint8_t { none, lasts, over };
   News take_news();
 
@@ -246,8 +248,8 @@ class Liveness {
   static constexpr Duration kUnmetKeepAliveInterval = 250ms;
   static constexpr Duration kContestedKeepAliveInterval = 60ms;
   static constexpr Duration kIdleBeforeProbe = 400ms;
-  /// The first question only starts a connection. The second question, after this time, gets the answer.
-  /// Later questions find out whether the process has ended meanwhile.
+  /// The first question to the peer's kernel only starts a connection. The second question, after this time,
+  /// gets the answer. Later questions find out whether the process has ended meanwhile.
   static constexpr Duration kProbeIntervalFirst = 20ms;
   static constexpr Duration kProbeInterval = 200ms;
   static constexpr Duration kLateMax = 20ms;

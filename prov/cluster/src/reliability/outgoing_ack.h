@@ -97,8 +97,9 @@ class AckScheduler {
 
 /// Decides whether answers (`done`) wait, so that they can leave in one frame with data of the application.
 /// If the application computes after it has seen a write, the wait only delays the answers. So answers wait
-/// only if data has followed earlier answers within kFollowsWithin, kInTimeMin times in a row. After a
-/// useless wait, kMissCost additional times are needed. The AckScheduler says when a waiting answer is due.
+/// only if data has followed each of the last kInTimeMin answers within kFollowsWithin. Once data fails to
+/// follow in time, kMissCost + kInTimeMin answers must be followed in time before answers wait again. The
+/// AckScheduler says when a waiting answer is due.
 class AnswerDelay {
  public:
   /// Called if only answers are left to send. Returns true if they should wait until the owed acknowledgement
@@ -129,8 +130,8 @@ class AnswerDelay {
   /// time is longer than a reply takes, because the transmission of the answers delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
-  /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after a useless
-  /// wait.
+  /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after data has
+  /// failed to follow in time.
   int in_time_ = 0;
   bool waiting_ = false;  ///< true if answers are waiting now
   /// If data leaves before this time, it could have carried the answers that left alone.
@@ -151,8 +152,8 @@ enum class AckIncluded : std::uint8_t { none, header, block };
 /// An acknowledgement as a value: a copy of the state of the receive window and the scheduler. Every outgoing
 /// frame carries as much of it as the frame has space for.
 ///
-///   header   `ack` (every frame before it has arrived), the largest transmission number, and how long ago
-///            this transmission arrived
+///   header   `ack` (every frame before this sequence has arrived), the largest transmission number, and how
+///            long ago this transmission arrived
 ///   block    the ranges after the first gap (SACK, RFC 2018), and the number of the peer's spurious
 ///            retransmissions (D-SACK, RFC 2883)
 ///

@@ -82,8 +82,8 @@ ReceiveWindow::Arrival ReceiveWindow::arrive_run(Sequence s, TransmissionNumber 
   return Arrival::fresh;
 }
 
-/// Moves `expected_` over all frames that have arrived. Removes them from the set, because the window will
-/// need their bits for later sequences.
+/// Moves `expected_` to the first frame that has not arrived. Removes the frames before it from the set,
+/// because the window will need their bits for later sequences.
 void ReceiveWindow::advance() {
   const Sequence end = arrived_.next_gap(expected_, highest_end_);
   arrived_.erase(expected_, end);

@@ -33,7 +33,8 @@ class ReceiveWindow {
     held,  ///< the frame is already held
   };
 
-  /// `size`: number of frames that the window accepts. Memory for them is allocated when gaps need it.
+  /// `size`: number of frames that the window accepts. The window allocates memory for most of them only when
+  /// a gap needs this memory.
   explicit ReceiveWindow(std::size_t size);
   /// Sets the sequence of the peer's first frame. Must be called before any frame arrives.
   void begin(Sequence first) { expected_ = highest_end_ = cursor_ = given_ = first; }
@@ -64,8 +65,8 @@ class ReceiveWindow {
   /// Records the arrival of a run for which takes_run() has returned true. The caller must first deliver the
   /// frames of the run, then the segments that next() returns.
   Arrival arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count);
-  /// Sets `segments` to the next segments to deliver. Returns false if there are none. They are valid until
-  /// the next call of next() or arrive().
+  /// Sets `segments` to the next segments to deliver. Returns false if there are none. `segments` stays valid
+  /// until the next call of next() or arrive().
   bool next(ConstBytes& segments);
   /// Takes back `rest`, the end of the segments that next() returned last. may_hold() must return true. Until
   /// resume() is called, next() returns only segments of unordered frames.
@@ -83,7 +84,7 @@ class ReceiveWindow {
   Sequence expected() const { return expected_; }
   /// Returns true if a frame after the expected one has arrived.
   bool has_gap() const { return highest_end_ != expected_; }
-  /// Returns true if next() would return nothing.
+  /// Returns true only if next() would return false.
   bool all_handed_on() const { return current_.empty() && cursor_ == expected_; }
   std::size_t footprint() const;
   std::uint32_t spurious() const { return spurious_; }

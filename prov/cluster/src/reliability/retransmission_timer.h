@@ -23,7 +23,7 @@ namespace cluster::reliability {
 /// Estimates how late the turns of an endpoint are (docs/protocol.md 4.4). If a timer fires long after its
 /// deadline, the process has waited for a processor. If one node is crowded, the other nodes usually are too,
 /// so an answer takes several such delays. A single delay may have another cause: the process may have been
-/// stopped. So each observation at most doubles the estimate and adds kFirst.
+/// stopped. So one observation raises the estimate at most to twice its value plus kFirst.
 class TurnDelay {
  public:
   /// Called at the time `now`, when a timer with the deadline `due` fires.
@@ -45,8 +45,8 @@ class TurnDelay {
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
-  /// An answer counts as late only after this many delays. It needs at least two, because the question waits
-  /// for a turn of the peer, and the answer for a turn of this side.
+  /// An answer counts as late only after this many delays. An answer takes at least two delays, because the
+  /// question waits for a turn of the peer, and the answer for a turn of this side.
   static constexpr int kTurnsPerAnswer = 3;
 
  private:
@@ -95,8 +95,8 @@ class RetransmissionTimer {
   /// Returns when to call on_timer(), or kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// Called when the peer has acknowledged a newer transmission. This need not be progress, because the peer
-  /// may have no space for the frame.
+  /// Called when the peer has acknowledged a newer transmission. Such an acknowledgement need not be
+  /// progress, because the peer may have no space for the frame.
   void on_answer() { unanswered_ = 0; }
   /// Returns true after at least two timeouts in a row without an answer. A delay on the peer's host may have
   /// caused the first timeout. (RFC 9002 7.6 also requires losses over the time of several timeouts.)

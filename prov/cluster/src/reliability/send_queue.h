@@ -2,11 +2,11 @@
 // it. post() packs segments into frames. A frame that is closed waits in the send window for the frame
 // sender.
 //
-// Small segments are copied and share an open frame. A large payload is not copied if it stays valid until it
-// is acknowledged: each frame refers to its part of the payload in user memory. Such a part may follow
-// segments that the open frame already contains. If the part would not fill the frame, it is copied, so that
-// the next segment can fill the frame. A frame that is not full would end a super-frame (link/link.h). Long
-// payloads that are not copied become runs (post_run), which need no body for each frame.
+// Small segments are copied and share an open frame. A large payload that stays valid until it is
+// acknowledged is not copied. Instead, each frame refers to its part of the payload in user memory. Such a
+// part may follow segments that the open frame already contains. If the part would not fill the frame, it is
+// copied, so that the next segment can fill the frame. A frame that is not full would end a super-frame
+// (link/link.h). Long payloads that are not copied become runs (post_run), which need no body for each frame.
 //
 // Limits: at most kQueuedMax frames wait for transmission, so that the protocol can still decide the order of
 // later posts. A segment must fit into one frame of the size that handshake and path allow now.
@@ -16,9 +16,9 @@
 // (Flow::transmit).
 //
 // Invariant: a frame contains ordered or unordered segments, never both. So unordered data never waits at the
-// receiver for a missing frame. Only answers may join a frame of either kind, because they then need no frame
-// of their own. An answer in an ordered frame waits at the receiver only in the rare case that an earlier
-// frame is lost.
+// receiver for a missing frame. Answers are an exception: they may join a frame of either kind, so that they
+// need no frame of their own. An answer in an ordered frame waits at the receiver only in the rare case that
+// an earlier frame is lost.
 #pragma once
 
 #include <cstddef>
@@ -51,8 +51,8 @@ class SendQueue final : public carrier::Carrier {
   bool device_reads() const override { return handshake_.device_reads(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  /// Posts one run, which takes as many whole frames as the payload's first piece of memory fills. Returns
-  /// how many bytes were posted.
+  /// Posts one run, which has at most as many whole frames as the payload's first piece of memory fills.
+  /// Returns how many bytes were posted.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
   /// Returns true if post_alone() takes a segment of `size` bytes, header included: no other frame waits to

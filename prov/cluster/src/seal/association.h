@@ -111,8 +111,8 @@ class ReplayWindow {
   std::array<std::uint64_t, kWords> words_{};
 };
 
-/// Limits the work that a forger can cause. It allows one unit of work in each interval, or up to `at_once`
-/// units in one moment after a pause.
+/// Limits the work that a forger can cause: allows one unit of work in each interval and, after a pause, up
+/// to `at_once` units in one moment.
 class Allowance {
  public:
   Allowance(Duration interval, int at_once) : interval_(interval), at_once_(at_once) {}

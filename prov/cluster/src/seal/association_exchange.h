@@ -20,8 +20,8 @@
 //
 // There is no timer. Flows retransmit the frames that wait for an association. At each retransmission the
 // exchange sends another request, unless the last one left a short time ago. A restarted process cannot open
-// frames that were sealed for its predecessor. It answers them with a notice. The only effect of a notice is
-// a request, at most one per kNoticeInterval.
+// frames that were sealed for its predecessor. It answers such frames with a notice. The only effect of a
+// notice is a request, at most one per kNoticeInterval.
 #pragma once
 
 #include <array>
@@ -99,7 +99,7 @@ class AssociationExchange {
   /// sent something before. A notice to another source would tell the source that its frame has passed the
   /// link, and therefore contained the right mark (link/link.h).
   void note_flood(bool flood) { flood_ = flood; }
-  /// Handles a frame that is not sealed. A notice tells its sender that this process has a key.
+  /// Handles a frame that is not sealed. A notice tells the sender of the frame that this process has a key.
   void on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from);
 
  private:

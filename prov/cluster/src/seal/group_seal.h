@@ -30,7 +30,7 @@
 
 namespace cluster::seal {
 
-/// Follows the header of a sealed group frame. It is not encrypted in any mode.
+/// The block after the header of a sealed group frame. The block is not encrypted in any mode.
 struct GroupSealBlock {
   std::uint8_t salt[16];
   std::uint8_t prefers_aes;  ///< 1 if the cipher is AES-GCM; the sender alone chooses the cipher
@@ -102,7 +102,7 @@ class GroupOpener {
   Time full_until_{};                                   ///< before this time no sender may be displaced
 };
 
-/// Receives multicast frames for an endpoint with a key. It opens the frames, and returns only those that a
+/// Receives multicast frames for an endpoint with a key. Opens the frames, and returns only those that a
 /// process with the key has sealed for the group, each of them once. (SealedLink seals the frames that the
 /// endpoint sends.) To the caller, the network seems to lose all frames that are forged, altered, replayed or
 /// not sealed.

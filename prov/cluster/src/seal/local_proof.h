@@ -16,8 +16,8 @@
 //
 // The name of the socket is an HMAC, too. So a process without the key can neither look for an endpoint nor
 // take the endpoint's name before the endpoint does. All users see the names that are in use
-// (/proc/net/unix). If a process takes a name after its owner has ended, the process receives requests but
-// cannot answer them.
+// (/proc/net/unix). If a process takes the name of an endpoint that has ended, the process receives requests
+// but cannot answer them.
 #pragma once
 
 #include <array>

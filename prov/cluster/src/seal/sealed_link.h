@@ -11,12 +11,14 @@
 // (group_seal.h).
 //
 // If there is no association for an address, frames to the address wait until the exchange has set one up.
-// The link keeps copies of them, at most kWaitingMax. Keep-alives need no association. The frames of one
-// send_burst() are sealed together, and sealing adds the same number of bytes to each. So the inner link can
-// still send frames of equal size as super-frames.
+// The link keeps copies of them, at most kWaitingMax for each address. Keep-alives need no association. The
+// frames of one send_burst() are sealed together, and sealing adds the same number of bytes to each. So the
+// inner link can still send frames of equal size as super-frames.
 //
-// Invariants: the link returns a frame only if the frame has the flag kSealed and has opened with a new
-// counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it.
+// Invariant: the link returns a frame only if the frame has the flag kSealed and has opened with a new
+// counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it. The
+// answer to a keep-alive is an exception. It must be sealed with a key of the job, and come from the address
+// to which this side has sent the keep-alive. Only the first answer to a keep-alive is returned.
 #pragma once
 
 #include <array>

@@ -36,8 +36,8 @@ class Inbox {
   /// there is no segment. This call, too, costs only one load.
   bool has_next() const { return load() == ready_; }
   /// Begins a batch. The caller may call peek() and pop() only between begin_batch() and end_batch(). Returns
-  /// false if the peer is taking segments back now. When the peer has finished, it rings the doorbell if this
-  /// side has requested that.
+  /// false if the peer is taking segments back now. When the peer has finished, it rings this side's
+  /// doorbell, if this side has requested the doorbell.
   virtual bool begin_batch() { return true; }
   virtual void end_batch() {}
   /// Called if the peer has died, perhaps while it took segments back. After this call, the rest of the ring
@@ -67,7 +67,7 @@ class Inbox {
   virtual std::size_t footprint() const = 0;
 
   /// Returns a descriptor that becomes readable when the peer's process ends. Returns -1 if there is none. In
-  /// that case only peer_gone() can tell.
+  /// that case only peer_gone() can tell whether the process has ended.
   virtual int process_descriptor() const = 0;
   /// Returns false if even peer_gone() cannot tell whether the process has ended.
   virtual bool process_observable() const { return true; }

@@ -46,7 +46,7 @@
 // slots as withdrawn. The reader takes segments in batches. At the end of each batch it writes the number of
 // the next segment to `next`. From `next` the writer knows which segments were taken, because `head` may be
 // behind. Some segments get no answer. If the reader cannot execute such a segment, it writes a refusal to
-// `refusals` before it publishes a `head` behind the segment.
+// `refusals` before it returns the slot of the segment.
 //
 // Sleep. Before one side sleeps, it may ask the other to ring the sleeper's doorbell. Each side has a word
 // for that (doorbell_word.h). The reader waits for the next segment, the writer waits for space. The reader's

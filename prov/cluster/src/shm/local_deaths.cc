@@ -113,9 +113,9 @@ void LocalDeaths::check(LocalPeer& peer) {
     parts_.context.peers.mark_failed(peer.common, refused ? Status::exhausted : Status::ended);
 }
 
-/// Returns true if the peer has closed, if it has never attached a ring, or if this side noticed its end
-/// kReportDelay ago. During this delay the descriptor of the peer's process is not watched, because it stays
-/// readable.
+/// Returns true if the peer has closed, if it has never attached a ring, or if this side noticed the peer's
+/// end at least kReportDelay ago. During this delay the descriptor of the peer's process is not watched,
+/// because the descriptor stays readable.
 bool LocalDeaths::may_report(LocalPeer& peer) {
   if (peer.inbox == nullptr && peer.outbox->connected()) return true;
   if ((peer.inbox != nullptr && peer.inbox->peer_closed()) ||

@@ -61,7 +61,7 @@ class LocalDeaths {
   std::uint64_t checked_at_tick_ = 0;
   Time checked_at_{};
   std::size_t next_ = 0;       ///< index of the peer with which the next check begins
-  Time next_report_ = kNever;  ///< when the first death that was noticed may be reported
+  Time next_report_ = kNever;  ///< the earliest time at which a noticed death may be reported
   Time doorbells_checked_at_{};
   Time all_doorbells_checked_at_{};
   bool unwatched_ = false;  ///< true if the last pass over all peers has found a process without a handle

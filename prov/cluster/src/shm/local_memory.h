@@ -8,8 +8,8 @@
 // A posted write is a segment in the ring, and the target does not answer it. This side first checks that the
 // region allows the write. Later it sees in the ring that the target has taken the write. If a write stays in
 // the ring for too long, this side takes it back (shm/recall.h) and executes it by a system call. So a write
-// costs as much as a message if the target polls, and a system call if the target computes or sleeps. A
-// posted write is pending until it is taken or executed.
+// costs as much as a message if the target polls, and as much as a system call if the target computes or
+// sleeps. A posted write is pending until it is taken or executed.
 //
 //   put()     posts a write; after some were taken back, posts none until the target takes segments again
 //   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
@@ -116,7 +116,7 @@ class LocalMemory : public carrier::MemoryAccess {
                         carrier::AccessTerms terms);
 
   bool maps_some_ = false;  ///< true if some of the regions are mapped into this process
-  RegionWindow window_;     ///< to the last mapped region
+  RegionWindow window_;     ///< the window to the last mapped region
 
  private:
   friend class PostedWrites;

@@ -90,7 +90,8 @@ class LocalPeers {
   FastLane lane_;
   std::size_t outboxes_ = 0;
   std::vector<LocalPeer*> rings_;  ///< the peers that have an inbox; those with active rings are in front
-  /// How many rings are active. If a ring was added or removed, all of them until the next review().
+  /// How many rings are active. After a ring was added or removed, all rings count as active until the next
+  /// review().
   std::size_t active_ = 0;
   std::size_t next_quiet_ = 0;  ///< index of the quiet ring that was read last
   bool held_ = false;

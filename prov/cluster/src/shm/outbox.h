@@ -4,9 +4,9 @@
 //
 // The sign by which this side learns that the peer is gone changes over time. The ring is sent over a
 // connection. If the peer closes this connection before it has attached the ring, the peer is gone or refuses
-// the ring. Later a closed connection has no meaning, and this side opens a handle of the peer's process
-// instead. When the peer's own ring arrives, the inbox of that ring has another handle, and the outbox closes
-// its own handle.
+// the ring. Once the peer has attached the ring, a closed connection has no meaning, and this side opens a
+// handle of the peer's process instead. When the peer's own ring arrives, the inbox of that ring has another
+// handle, and the outbox closes its own handle.
 #pragma once
 
 #include <cstddef>

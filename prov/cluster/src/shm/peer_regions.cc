@@ -213,7 +213,8 @@ PeerRegions::Outcome PeerRegions::judge_write(std::uint64_t key, std::uint64_t a
   return allowed;
 }
 
-/// Copies the first `part` bytes of a range of `length` bytes. The whole range must be inside the region.
+/// Copies the first `part` bytes of a range of `length` bytes. Denies the access unless the whole range is
+/// inside the region.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t address, std::size_t length,
                                                std::size_t part, const Kind& kind, Copy&& copy,
@@ -262,7 +263,7 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
 }
 
 /// Copies the data by loads or stores if the region is mapped here. Otherwise does nothing and returns
-/// unsuited. The caller then tries another way of access, which finds the reason.
+/// unsuited. The caller then tries another way of access, which also finds out whether the access is denied.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

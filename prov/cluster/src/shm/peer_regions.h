@@ -2,9 +2,9 @@
 // initiator's side of the protocol in shm/region_layout.h.
 //
 // If a region is in shared memory, this side maps the region after some uses, and then copies by loads and
-// stores (MappedRegions). For all other regions a system call copies. The system call takes one or two
-// microseconds. If the peer polls, a segment in a ring takes only a fraction of that time. So small writes
-// use the ring as long as the peer polls (shm/local_memory.h).
+// stores (MappedRegions). For all other regions a system call copies the data. The system call takes one or
+// two microseconds. If the peer polls, a segment in a ring takes only a fraction of that time. So small
+// writes use the ring as long as the peer polls (shm/local_memory.h).
 #pragma once
 
 #include <chrono>
@@ -51,8 +51,8 @@ class MappedRegions {
     const bool last = number == last_number_ && entries.at(number).generation == last_->generation;
     return last ? last_->mapping.ready_at(offset, length) : nullptr;
   }
-  /// Does the same for any entry and any mapped part. Each call counts as a use, and may map the region, or
-  /// drop mappings of closed regions.
+  /// Like at_last(), but for any entry and any mapped part. Each call counts as a use, and may map the
+  /// region, or drop mappings of closed regions.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset, std::size_t length);
   /// Returns the part of the last region around these bytes that is ready for access. at() must have returned
   /// a pointer to the bytes. Sets `offset` to the position of the part in the region.
@@ -89,7 +89,7 @@ class MappedRegions {
 
 class PeerRegions final : public LocalMemory {
  public:
-  /// `greeting` must have begun over `socket`. It sends the descriptor of `page`. The log must outlive this
+  /// `greeting` must have begun over `socket`, and sends the descriptor of `page`. The log must outlive this
   /// object.
   PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page,
               Log& log)

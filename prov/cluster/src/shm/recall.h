@@ -18,7 +18,7 @@ class Recall : public carrier::Carrier {
   using Number = std::uint32_t;
 
   /// Returns true if the receiver is known to have taken all segments. A receiver that has taken the last
-  /// segment may say so only when it polls again.
+  /// segment perhaps says so only when it polls again.
   virtual bool drained() const = 0;
 
   /// Returns the number that the next posted segment will have.
@@ -33,7 +33,7 @@ class Recall : public carrier::Carrier {
   virtual bool take_refusal(Number segment) = 0;
 
   /// Holds the receiver, so that it cannot take segments until resume(). Returns false if the receiver is
-  /// taking segments now and continues. resume() must be called in either case.
+  /// taking segments now; in this case the receiver is not held. resume() must be called in either case.
   virtual bool hold() = 0;
   /// Returns the payload of a segment that was not taken. Called between hold() and resume().
   virtual ConstBytes payload(Number segment) const = 0;

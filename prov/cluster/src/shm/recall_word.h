@@ -4,8 +4,8 @@
 //
 // Reader and writer never take segments at the same time. The reader sets `taking` and then reads `held`. The
 // writer sets `held`, executes a fence and then reads `taking`. With a full fence on both sides, at least one
-// of them sees that the other has set its word, and gives up. If it is the reader, it leaves its segments in
-// the ring. If it is the writer, it tries again later. As with a doorbell, the writer's fence is a fence for
+// of them sees that the other has set its word, and gives up. A reader that gives up leaves the segments in
+// the ring. A writer that gives up tries again later. As with a doorbell, the writer's fence is a fence for
 // both processes if both have registered with os/process_fence.h. (kFenced tells the reader that the writer
 // has registered.) If one of them has not registered, the reader executes a fence, too.
 //

@@ -80,9 +80,9 @@ class RegionUsers {
 
 /// Sends the table of a domain to initiators, for one endpoint. The progress thread runs the server, so the
 /// target's application need not call the library. An initiator connects, sends its use page, and gets an
-/// answer at once. If an initiator sends nothing, it is dropped after some milliseconds. Meanwhile the next
-/// initiator has to wait. If the endpoint has a key, both sides first prove that they have it
-/// (shm/greeting.h).
+/// answer at once. If an initiator sends nothing, the server drops the initiator after some milliseconds.
+/// Meanwhile the next initiator has to wait. If the endpoint has a key, both sides first prove that they have
+/// it (shm/greeting.h).
 class RegionServer {
  public:
   /// `welcome` is the message that is sent together with the descriptor `table`. `table` and `users` must

@@ -94,7 +94,7 @@ static_assert(sizeof(RegionHeader) == 4096);
 /// The page of an initiator. Each comment begins with the side that writes the field.
 struct UsePage {
   std::uint32_t entry;    ///< the initiator: 1 + the number of the entry in use, or 0
-  std::uint32_t revoked;  ///< the target: not 0 if the endpoint is closed, so that no further use may begin
+  std::uint32_t revoked;  ///< the target: not 0 once the endpoint is closed, which forbids further uses
   std::uint32_t ended;    ///< the initiator: not 0 if it will use nothing more
   std::byte unused[4084];
 };

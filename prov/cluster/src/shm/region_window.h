@@ -1,7 +1,7 @@
 // The last mapped region of a peer, as the access lane needs it (shm/access_lane.h). A window contains
 // everything that an access needs, and shows only pages that are populated (os/peer_mapping.h). The checks of
 // an access are those of shm/region_layout.h. They need fewer steps here, because an entry with the same
-// generation has the same key and bounds as before.
+// generation has the same key and bounds as when the window was opened.
 #pragma once
 
 #include <atomic>
@@ -25,9 +25,9 @@ inline auto use(UsePage& page, std::uint32_t entry) {
 
 class RegionWindow {
  public:
-  /// Opens the window to a part of the region of this entry, which must be marked as in use. `memory`: the
-  /// part in this process. `address`: the remote address of its first byte. The entry, `page` and `memory`
-  /// must exist until the window is closed.
+  /// Opens the window to a part of the region of this entry, which must be marked as in use. `memory`: where
+  /// this process has mapped the part. `address`: the remote address of the part's first byte. The entry,
+  /// `page` and `memory` must exist until the window is closed.
   void open(const RegionEntries& entries, std::uint32_t number, UsePage& page, std::uint64_t address,
             Bytes memory) {
     number_ = number;

@@ -1,6 +1,6 @@
 // The ring from one peer of this node. Once the inbox exists, the connection over which the ring was sent is
 // no longer needed. The peer says in the ring when it closes, and a handle of its process tells when it has
-// died. Even then the last segments of the peer can be read, because this process has mapped the memory, too.
+// died. Even then the last segments of the peer can be read, because this process has mapped the ring, too.
 #pragma once
 
 #include <cstdint>

@@ -256,8 +256,8 @@ void RingListener::note_memory(const RingInbox& inbox) {
       inbox.peer().text().c_str(), reason.c_str());
 }
 
-/// Refuses a connection of another user. There may be very many of them, so the text is composed only if it
-/// is logged.
+/// Refuses a connection of another user. There may be very many such connections, so this function composes
+/// the text only if the text is logged.
 void RingListener::refuse_foreign(Time now, const os::LocalSocket& socket) {
   if (now >= next_refusal_) return refuse(process_of(socket), kOtherUser);
   ++environment_.counters.shm_refused;

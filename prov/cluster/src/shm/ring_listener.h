@@ -3,7 +3,7 @@
 // A connection is half-open until its hello has arrived. At most kHalfOpenMax connections are half-open, and
 // further ones wait in the kernel's queue. A process sends its hello as soon as it has connected. If the
 // process dies first, its connection ends. A stopped or hostile process may neither send a hello nor die. Its
-// connection stays half-open for kHelloTime, and after that until another connection needs its place.
+// connection stays half-open for kHelloTime, and after that until another connection needs the place.
 //
 // Any user can fill the kernel's queue. So connections of other users are refused at once, but one call of
 // accept() spends at most 2 ms on them. If a connector finds the queue full, it tries again later

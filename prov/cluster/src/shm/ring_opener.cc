@@ -74,7 +74,7 @@ bool RingOpener::is_settled(const Greeting& greeting) {
     case HelloSender::State::waiting:
       if (parts_.context.environment.clock.now() < greeting.since + kGreetingMax) return false;
   }
-  // If the peer's process has ended, the greeting also fails. LocalDeaths handles that case.
+  // If the peer's process has ended, the greeting fails, too. LocalDeaths handles that case.
   if (!peer->outbox->peer_gone()) leave_ring(*peer);
   return true;
 }
@@ -112,7 +112,7 @@ bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
 }
 
 /// Returns why the ring is refused, or null if it may be adopted. If it may be adopted, this function has
-/// closed an earlier ring of the same name.
+/// closed the earlier ring of the same name, if there was one.
 const char* RingOpener::why_refused(Time now, Inbox& inbox) {
   if (!parts_.context.admission.admits(now, inbox.peer(), local_.rings().size()))
     return "too many peers that are not in the address vector";

@@ -17,8 +17,8 @@ class RingOpener {
  public:
   RingOpener(const ShmParts& parts, LocalPeers& local) : parts_(parts), local_(local) {}
 
-  /// Opens a ring to the peer, or sets `reason`. While the peer's queue of connections is full, returns
-  /// `later`, but at most for kQueueFullMax.
+  /// Opens a ring to the peer. On failure, sets `reason` to the cause. While the peer's queue of connections
+  /// is full, returns `later`, but at most for kQueueFullMax.
   transport::OpenResult open(Peer& peer, std::string& reason);
   /// Like open(), but makes only one attempt, so kQueueFullMax does not apply.
   transport::OpenResult try_open(Peer& peer, std::string& reason);

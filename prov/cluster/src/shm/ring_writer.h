@@ -28,7 +28,8 @@ class RingWriter {
   /// segment.length and at most payload_max().
   bool post(const wire::Segment& segment, const Gather& payload);
 
-  /// Like post(), for a whole eager message. It has header.length bytes of payload, at most payload_max().
+  /// Like post(), for a whole eager message. The message has header.length bytes of payload, at most
+  /// payload_max().
   bool post_short(const wire::EagerHeader& header, const void* payload);
 
   /// Returns true if the caller must now ring the reader's doorbell, because the reader waits for a segment

@@ -5,9 +5,9 @@
 //   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
 //
 // The check of a ring costs only a read of memory. The checks for new connections and dead peers cost system
-// calls. So a turn makes these two checks only if the last ones were kTicksPerCheck ago, if its number is a
-// multiple of kTurnsPerCheck, or if a descriptor says that a peer may be dead (suspects_). A turn that
-// hurries (Turn::hurries) does not make them.
+// calls. So a turn makes these two checks only in three cases: the last checks were more than kTicksPerCheck
+// ago, the number of the turn is a multiple of kTurnsPerCheck, or a descriptor says that a peer may be dead
+// (suspects_). A turn that hurries (Turn::hurries) does not make them.
 #pragma once
 
 #include <cstdint>

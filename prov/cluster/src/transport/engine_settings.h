@@ -16,9 +16,9 @@ inline constexpr std::uint16_t kFlowWindow = 512;
 
 struct EngineSettings : protocol::MessengerSettings {
   bool shm = true;  ///< use shared memory for peers on this node
-  /// A message to a peer on this node that exceeds this length is announced, and the peer pulls it.
+  /// A longer message to a peer on this node is announced, and the peer pulls it.
   std::size_t shm_eager_max = 32 * 1024;
-  /// A message to another node that exceeds this length is announced, and the peer pulls it.
+  /// A longer message to another node is announced, and the peer pulls it.
   std::size_t net_eager_max = 64 * 1024;
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< the payload capacity of one shared-memory ring
   /// True to copy large messages directly between local processes, if the kernel permits it.
@@ -29,14 +29,14 @@ struct EngineSettings : protocol::MessengerSettings {
       256 << 20;  ///< the limit on memory for all unknown sources together, without their unexpected messages
   std::uint16_t flow_window = kFlowWindow;      ///< the largest number of frames in flight in one flow
   Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
-  Duration peer_timeout = 20s;  ///< a peer that is silent for this time, while others are heard, is dead
-  Duration outage = 120s;       ///< if no peer is heard, this silence does not count for this time at most
+  Duration peer_timeout = 20s;  ///< a peer that is silent for this time, while others are heard, is lost
+  Duration outage = 120s;       ///< the longest time for which silence does not count while no peer is heard
   /// An idle session sends a keep-alive after this time; 0 means never. Stateful firewalls forget a UDP flow
   /// after 30 s or more without a packet.
   Duration refresh_interval = 25s;
   Duration stuck_timeout{
       0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never
-  bool end_abandoned = true;  ///< receives from any sender end when every known peer is lost
+  bool end_abandoned = true;  ///< receives from any sender end if a peer is lost and no other peer is reached
   /// The port of the multicast groups of teams. It must be the same on all members.
   std::uint16_t team_port = 9228;
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).

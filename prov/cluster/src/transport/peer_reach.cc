@@ -95,8 +95,8 @@ bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {
   return met_earlier;
 }
 
-/// Asks the transport for access to the peer's registered memory, at growing intervals. A peer on another
-/// node may never offer access, and a peer on this node may not have registered memory yet.
+/// Asks the transport for access to the peer's registered memory, at growing intervals. Perhaps a peer on
+/// another node never offers access, or a peer on this node has not registered memory yet.
 void PeerReach::ask_for_memory(Peer& peer) {
   protocol::ReachedMemory& reached = peer.channel.rma.reached;
   if (reached.accesses_left > 0) {

@@ -1,8 +1,10 @@
 // Decides through which transport each peer is reached. The states of a peer (Peer::reach) and their
 // transitions:
 //
-//   not met   -- an operation, or the peer calls --> opening, reached by a transport, or still not met
-//   reached   -- the transport gives it up, or the peer closes --> lost (with the cause), or not met
+//   not met, opening
+//             -- an operation, or the peer calls --> opening, reached by a transport, or unchanged
+//             -- no transport reaches the peer for which a receive waits --> lost
+//   reached   -- the transport gives the peer up, or the peer closes --> lost (with the cause), or not met
 //   lost      -- the peer answers, or the peer calls --> reached
 //
 // A peer calls when it opens a session or a ring to this endpoint.

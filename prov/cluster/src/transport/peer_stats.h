@@ -1,5 +1,5 @@
 // The state of a peer for reports. All values belong to one moment, because they are collected under the
-// engine lock. They cost nothing when messages are sent and received.
+// engine lock. They add no work to the transmission and arrival of messages.
 #pragma once
 
 #include <cstddef>

@@ -47,7 +47,8 @@ class PeerTable final : public protocol::AddressHandles {
   }
   /// Returns true if the name is in the address vector, or if the peer has proved its name to a transport.
   bool known(const SocketAddress& name);
-  /// Removes the peers for which gone(peer) is true. Nothing may refer to them.
+  /// Removes the peers for which gone(peer) is true. The caller must make sure that nothing refers to these
+  /// peers.
   template <typename Gone>
   void forget(Gone&& gone) {
     std::erase_if(all_, [&](const std::unique_ptr<Peer>& peer) {

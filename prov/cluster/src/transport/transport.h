@@ -20,12 +20,12 @@
 //   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry
 //              of every peer, because peers outlive transports.
 //   outgoing   open() creates a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
-//   incoming   When a peer calls (transport/peer_reach.h), the transport finds the peer with
-//              PeerTable::find_or_add(). If any process can call, the transport asks
-//              AdmissionControl::admits() before that. After that it calls PeerReach::called() and, unless
-//              the peer has a carrier, open(). A carrier of another transport stays the peer's carrier until
-//              the peer is closed: meanwhile messages arrive through one transport and leave through the
-//              other. If a new process calls under the name of an old one, see PeerReach::succeeds().
+//   incoming   When a peer calls (transport/peer_reach.h), and if any process can call, the transport first
+//              asks AdmissionControl::admits(). Then it finds the peer with PeerTable::find_or_add(), and
+//              calls PeerReach::called() and, unless the peer has a carrier, open(). A carrier of another
+//              transport stays the peer's carrier until the peer is closed: meanwhile messages arrive through
+//              one transport and leave through the other. If a new process calls under the name of an old
+//              one, see PeerReach::succeeds().
 //   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the
 //              promised order. The transport keeps what the unexpected store cannot take yet (holding()).
 //   tokens     Once the peer has a segment, receive() or transmit() gives the segment's token to
@@ -33,8 +33,8 @@
 //              has no tokens.
 //   memory     Each pending access ends with one call of Messenger::rma().over(), whether or not it succeeds.
 //              Some devices must know memory before they can use it. The transport of such a device is a
-//              carrier::MemoryRegistrar of context.memory as long as the transport lives. It uses a handle
-//              only for bytes of the region that has this handle.
+//              carrier::MemoryRegistrar of context.memory as long as the transport lives. It uses the handle
+//              of a region only for bytes of this region.
 //   failure    The transport reports a lost peer with PeerTable::mark_failed(). The engine closes the peer
 //              before the turn ends; the transport itself does not.
 //   waking     It gives each descriptor that announces work to context.waiter.watch(), or calls
@@ -88,7 +88,7 @@ class Turn {
   bool cheaper_in_use = false;
   /// True if this endpoint has a multicast group. If so, every transport checks for arrivals in every turn.
   bool watchful = false;
-  /// A time after the arrival of everything that this turn has received. A transport that reads the clock in
+  /// A time by which everything that this turn has received had arrived. A transport that reads the clock in
   /// receive() sets this member, so that the engine need not read the clock again. If no transport has set
   /// the member, the engine sets it when the time is needed.
   std::optional<Time> now;
@@ -211,8 +211,9 @@ class Transport {
   /// Returns the time at which the transport needs a turn even if nothing arrives. Returns kNever if it needs
   /// none.
   virtual Time deadline() const { return kNever; }
-  /// Returns true if this transport needs a turn now, for work that would not wake a sleeping thread. Pending
-  /// accesses count only if a turn can end them. If a descriptor announces their end, no turn is needed.
+  /// Returns true if this transport needs a turn now, for work that would not wake a sleeping thread. A
+  /// pending access to a peer's memory counts only if a turn can end the access. If a descriptor announces
+  /// the end of the access, no turn is needed.
   virtual bool wants_turn() const { return false; }
 
   /// Returns the index in Peer::parts at which this transport keeps its state about a peer.

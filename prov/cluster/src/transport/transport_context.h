@@ -31,7 +31,7 @@ struct TransportContext {
   PeerReach& reach;
   PackingPolicy& packing;
   carrier::RegisteredMemory& memory;  ///< the registered memory of the endpoint's domain
-  Outage& outage;                     ///< the network transport says when there is one
+  Outage& outage;                     ///< the network transport says when there is an outage
 };
 
 }  // namespace cluster::transport

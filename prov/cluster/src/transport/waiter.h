@@ -101,7 +101,7 @@ class Waiter {
   std::atomic<std::uint32_t> armed_at_{0};
   bool forbidden_ = false;
   bool changed_ = false;     ///< a source was added after begin_arming()
-  bool incomplete_ = false;  ///< a descriptor could not be added, so no thread may sleep again
+  bool incomplete_ = false;  ///< a descriptor could not be added, so threads must no longer sleep
 };
 
 }  // namespace cluster::transport
