@@ -26,7 +26,7 @@ verbs="FI_CLUSTER_LINK=verbs FI_CLUSTER_SHM=no"
 export CONFORMANCE_ENV_A="$verbs FI_CLUSTER_IFACE=verbs0" CONFORMANCE_ENV_B="$verbs FI_CLUSTER_IFACE=verbs1" CONFORMANCE_SECONDS=600
 "$build/fabtests/conformance/conformance" --gtest_brief=1 --gtest_filter="$filter"
 
-# If queues of the kernel overflow, soft-RoCE reports some reads as done that have failed (docs/design/21-verbs.md).
+# If queues of the kernel overflow, soft-RoCE reports some failed reads as done (docs/design/21-verbs.md).
 backlog=$(sysctl -n net.core.netdev_max_backlog)
 sysctl -qw net.core.netdev_max_backlog=150
 "$build/fabtests/conformance/conformance" --gtest_brief=1 --gtest_filter=Message.BothWaysAtOnce --gtest_repeat=4

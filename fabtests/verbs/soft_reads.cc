@@ -1,10 +1,11 @@
-// Shows whether a device reports reads as done that have failed, as soft-RoCE does (docs/design/21-verbs.md). It uses
-// libibverbs alone. One queue pair reads the memory of another, and each part is compared when its completion says
-// success.
+// Shows whether a device reports reads as done that have failed, as soft-RoCE does (docs/design/21-verbs.md).
+// It uses libibverbs alone. One queue pair reads the memory of another. The program compares each part when its
+// completion says success.
 //
-//   soft_reads DEVICE DEVICE [ROUNDS]      the two devices need addresses that reach each other, such as a veth pair
+//   soft_reads DEVICE DEVICE [ROUNDS]      the devices are those of the ends of a veth pair, for example
 //
-// Result: 0 if each part was right, 1 if not. net.core.netdev_max_backlog=100 makes failures of soft-RoCE frequent.
+// Result: 0 if each part was right, 1 if not. net.core.netdev_max_backlog=100 makes failures of soft-RoCE
+// frequent.
 #include <infiniband/verbs.h>
 
 #include <algorithm>

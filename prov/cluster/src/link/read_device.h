@@ -57,8 +57,8 @@ class ReadDevice {
 
   /// Returns the name that users know, such as "rxe0/1".
   virtual const char* name() const = 0;
-  /// Returns false if a read may end with success although its bytes have not arrived. The user has to compare a
-  /// checksum then. Soft-RoCE is such a device (os/verbs_reader.cc).
+  /// Returns false if a read may end with success although its bytes have not arrived. The user has to compare
+  /// a checksum then. Soft-RoCE is such a device (os/verbs_reader.cc).
   virtual bool exact() const = 0;
 
   /// Makes a queue pair, which is not connected yet. The caller chooses its sequence. Returns nullopt if the device makes no more.

@@ -221,8 +221,8 @@ void ReaderConnection::conceal(std::uint32_t id) {
   exposed_.erase(found);
 }
 
-/// The queue pair is gone before the receives learn of it, because their buffers may then be given back. What a
-/// device that is not exact has read of a message does not count, because no checksum confirms it.
+/// The queue pair is gone before the receives learn of it, because their buffers may then be given back. What
+/// a device that is not exact has read of a message does not count, because no checksum confirms it.
 void ReaderConnection::break_off(const char* why, bool tell_peer) {
   if (!open()) return;
   if (why != nullptr) {

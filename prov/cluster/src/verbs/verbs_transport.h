@@ -15,9 +15,9 @@
 // the device never writes to a buffer that the application has got back. Nor does the device read a message
 // after its completion: conceal() takes the memory away from the device first.
 //
-// Some devices report reads that have failed as done (link::ReadDevice::exact). If the receiver has such a device, it
-// asks the sender for a checksum of each message. It compares the checksum after the last piece, and trusts
-// nothing before.
+// Some devices report reads that have failed as done (link::ReadDevice::exact). If the receiver has such a
+// device, it asks the sender for a checksum of each message. It compares the checksum after the last piece,
+// and trusts nothing before.
 //
 // Only peers in the address vector get a queue pair, because an endpoint has few.
 //

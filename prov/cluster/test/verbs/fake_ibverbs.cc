@@ -17,8 +17,8 @@
 //                      any more, but answers), post_error, or port_down (for half a second)
 //                      Other faults happen when it posts its Nth RDMA read: read_error (a completion with an error),
 //                      read_half (the same, after half of the bytes), read_silence (it never ends), read_remove (the
-//                      device disappears, and says so), read_refused (the call fails), read_lie (half of the bytes come,
-//                      and the queue pair breaks, but the completion says success, as with soft-RoCE)
+//                      device disappears, and says so), read_refused (the call fails), read_lie (half of the
+//                      bytes come, and the queue pair breaks, but the completion says success, as with soft-RoCE)
 //   FAKE_VERBS_LATE    if set, the data of a send is read and leaves only at the next call
 //   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
 //   FAKE_VERBS_SOFT    if set, the device has the vendor number of soft-RoCE
