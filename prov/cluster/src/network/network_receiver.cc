@@ -163,8 +163,8 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-/// Logs the first sealed frame that this process cannot open. Later frames of this kind are only counted,
-/// because a forger could fill the log.
+/// Logs the first sealed frame that this process cannot open. Only counts later frames of this kind, because
+/// a forger could fill the log.
 void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
@@ -340,7 +340,7 @@ void NetworkReceiver::read_path_errors(Time now, bool force) {
     count = parts_.link->read_path_errors(path_errors_);
     for (const link::PathError& error : std::span(path_errors_).first(count)) {
       RemotePeer* const peer = parts_.find(peers_.find(error.peer));
-      // Any host may have caused the half-open session, so errors of its path do not count.
+      // Any host may have caused a half-open session, so errors of its path do not count.
       if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
       peers_.serve(peer->common, [&] { peer->flow->on_path_error(now, error); });
       tx_.mark(*peer);

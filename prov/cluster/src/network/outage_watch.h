@@ -7,9 +7,9 @@
 // members count: an unknown source that falls silent must not cause an outage, and an unknown source that
 // answers must not end one.
 //
-// All outages together may last for FI_CLUSTER_OUTAGE, so nobody can prolong them beyond this limit. Time
-// without an outage is credited to the limit again. Once the limit is used up, silent peers are declared
-// lost, and no outage begins until a peer is heard.
+// All outages together may last for FI_CLUSTER_OUTAGE, so nobody can prolong them beyond this limit. Each
+// second without an outage gives one second of the limit back. Once the limit is used up, silent peers are
+// declared lost, and no outage begins until a peer is heard.
 #pragma once
 
 #include <algorithm>
@@ -64,8 +64,8 @@ class OutageWatch {
  private:
   bool begins(Time now, bool carrier);
 
-  /// A node that has not been heard for this time counts as silent. The kernel of a stopped process has
-  /// answered earlier (reliability/liveness.h).
+  /// A node that has not been heard for this time counts as silent. By then, if a process is only stopped,
+  /// its kernel has answered (reliability/liveness.h).
   static constexpr Duration kSilentAfter = 2s;
   static constexpr Duration kReviewInterval = 100ms;
   /// There is an outage only if at least this many nodes are silent for each node that is heard. Some nodes
@@ -84,7 +84,7 @@ class OutageWatch {
   std::size_t silent_ = 0;   ///< nodes that were silent in the last review
   std::size_t heard_ = 0;
   bool carrier_ = true;     ///< an interface had a carrier in the last review
-  bool exhausted_ = false;  ///< the limit has passed, and no peer was heard since
+  bool exhausted_ = false;  ///< the limit was used up, and no peer was heard since
   Duration used_{};         ///< how long the outages until `used_until_` lasted, less the time without outage
   Time used_until_{};
 };

@@ -9,7 +9,7 @@
 
 namespace cluster::os {
 
-/// `bus`: the folder with one folder for each card.
+/// `bus`: the folder that contains one folder for each card.
 link::NetworkCard read_network_card(const std::string& interface,
                                     const std::string& bus = "/sys/bus/pci/devices");
 

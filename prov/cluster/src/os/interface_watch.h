@@ -9,9 +9,9 @@
 // permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
 // From such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
 //
-// An address that links use may be taken from this host. The watch then wakes the threads that sleep on these
-// links, and the links continue with another address of the interface. Once an interface has the first
-// address of a link again, the link returns to this address.
+// An administrator or a DHCP client may remove an address that links use. The watch then wakes the threads
+// that sleep on these links, and the links continue with another address of the interface. Once an interface
+// has the first address of a link again, the link returns to this address.
 #pragma once
 
 #include <sys/types.h>
@@ -62,7 +62,7 @@ class InterfaceWatch {
   void send(ConstBytes frame, int interface) const;
 
   /// From add_user() until remove_user(), the watch announces the address each time the address moves, and
-  /// raises `lost` at each change while no interface has the address.
+  /// raises `lost` at each change of the interfaces while none has the address.
   void add_user(const SocketAddress& address, int index, Signal& lost);
   void remove_user(const SocketAddress& address, Signal& lost);
 
@@ -113,7 +113,7 @@ class WatchedInterface {
   /// Returns the address that should replace the link's current address. That is the link's first address as
   /// soon as an interface has this address again. Otherwise, if no interface has the current address, it is
   /// another address of the interface that had the current one. Returns nothing if the link keeps its current
-  /// address, or if the interface has no other.
+  /// address, or if the interface has no other address of the same family and scope.
   std::optional<SocketAddress> replacement() const;
   /// Called after the address of the link was replaced.
   void move_to(const SocketAddress& address);

@@ -51,8 +51,8 @@ class LocalSocket {
   explicit operator bool() const { return static_cast<bool>(socket_); }
   const Descriptor& socket() const { return socket_; }
 
-  /// Returns true if the other side runs as the effective user of this process. On the connecting side, this
-  /// is the user that the listener had when it called listen().
+  /// Returns true if the other side runs as the effective user of this process. On the connecting side, the
+  /// kernel reports the user that the listener had when it called listen().
   bool same_user() const;
   /// Returns true if the other side runs as another user. If the kernel does not report the user, same_user()
   /// and other_user() both return false.
@@ -79,9 +79,10 @@ class LocalSocket {
 
   enum class Receipt { message, nothing, end, misfit };
   /// Receives one message of exactly message.size() bytes. If `attachment` is not null, the message must
-  /// carry exactly one descriptor, and otherwise none. Returns Receipt::misfit for any other message. The
-  /// message of send_refusal() is a misfit, too; after it, refused() returns true. Returns Receipt::end once
-  /// the other side has closed and all its messages have been received.
+  /// carry exactly one descriptor, and otherwise none. Returns Receipt::misfit for any other message, and
+  /// Receipt::nothing if no message is waiting. The message of send_refusal() is a misfit, too; after it,
+  /// refused() returns true. Returns Receipt::end once the other side has closed and all its messages have
+  /// been received.
   Receipt receive(Bytes message, Descriptor* attachment = nullptr);
 
   /// Waits until a message arrives or the other side closes, but at most for `limit`.
@@ -155,8 +156,8 @@ Descriptor reserve_name(std::string_view name, int& error);
 // By taking many names and alternatives, a user can delay the connections of other users, because a
 // connecting process tries one alternative after another. To limit the delay, the process tries at most
 // kAlternativesMax alternatives for each peer. If the listener is at none of these, the endpoint uses another
-// transport for the peer. A listener takes no alternative if a process of its own user has the name: the name
-// is then in use.
+// transport for the peer. If a process of the listener's own user has the name, the name is in use, and
+// listen_as_own() fails.
 
 inline constexpr std::size_t kAlternativesMax = 1024;
 

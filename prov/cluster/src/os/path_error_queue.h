@@ -9,7 +9,7 @@
 // error repeats about once a second.
 //
 // A forger can choose to which socket of the port the kernel hands its errors. Therefore drain() takes one
-// error from each socket in turn.
+// error from each socket in turn, so that forged errors at one socket do not delay real errors at another.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class PathErrorGate {
   /// Counts an error. If the count exceeds kPerInterval, shuts the gate and returns false.
   bool admit(Time now);
   bool shut() const { return shut_; }
-  /// Opens the gate if it has been shut for kShut, and returns true if it did so.
+  /// Opens the gate if it has been shut for kShut. Returns true if this call has opened the gate.
   bool reopen(Time now);
 
  private:
@@ -47,7 +47,7 @@ class PathErrorQueue {
  public:
   explicit PathErrorQueue(SocketAddress::Family family) : family_(family) {}
 
-  /// Adds a socket of the port. It must stay open until remove().
+  /// Adds a socket of the port. The socket must stay open until remove().
   void add(int socket);
   void remove(int socket);
   /// Empties the error queues of the sockets.

@@ -280,7 +280,7 @@ class PortSearch {
     halve(rings.subspan(lower));
   }
 
-  /// All rings have the same port. Compares the addresses only if there are several rings.
+  /// All rings must have the same port. Compares the addresses only if there are several rings.
   void append_port(std::span<const RingTarget> rings) {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port(rings.front()), 1, 0));
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));

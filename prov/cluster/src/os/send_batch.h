@@ -40,8 +40,9 @@
 
 namespace cluster::os {
 
-/// Returns the number of frames at the beginning of `frames` that can be sent as one super-datagram. They
-/// have the same path and size; only the last may be shorter. Returns at least 1 unless `frames` is empty.
+/// Returns the number of frames at the beginning of `frames` that can be sent as one super-datagram. These
+/// frames have the same path and size; only the last of them may be shorter. Returns at least 1 unless
+/// `frames` is empty.
 std::size_t run_length(std::span<const link::OutFrame> frames);
 
 class SendBatch {
@@ -55,8 +56,8 @@ class SendBatch {
   explicit SendBatch(bool offload) : offload_(offload) {}
 
   bool offload() const { return offload_; }
-  /// Returns true if the kernel has reported an error since the last call of this function. It may be an ICMP
-  /// error about an earlier frame.
+  /// Returns true if the kernel has reported an error since the last call of this function. The error may be
+  /// an ICMP error about an earlier frame.
   bool take_reported() { return std::exchange(reported_, false); }
   /// Returns true if the kernel has refused a message with ENOBUFS since the last call of this function.
   bool take_no_buffer() { return std::exchange(no_buffer_, false); }
@@ -97,7 +98,7 @@ class SendBatch {
     }
   }
 
-  /// Sends the messages. `error`: why the kernel has just refused the first one, or 0.
+  /// Sends the messages. `error`: the errno with which the kernel has just refused the first message, or 0.
   Outcome submit(int socket, Counters& counters, int error = 0);
 
   /// Does the same as clear(), open(), add() and submit() for one frame, preceded by `front`. `name` is the

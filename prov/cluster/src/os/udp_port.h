@@ -55,13 +55,13 @@ class UdpPort {
   void note_prohibited(const link::OutFrame& frame) { path_errors_.add_prohibited(frame); }
 
   /// Makes the port send through this interface, whatever the routes say. If two rails are in one network,
-  /// the routes would lead the frames of both through the same interface. From then on, the port cannot reach
-  /// peers on this node.
+  /// the routes would lead the frames of both through the same interface. After this call, the port cannot
+  /// reach peers on this node.
   void bind_egress(int index);
 
-  /// Makes the main socket drop frames that arrive on the interface, because a ring receives them. Returns
-  /// false if the kernel refuses. Closing the port does not remove this filter, because a forked child shares
-  /// the socket with its parent and must not change it.
+  /// Makes the main socket drop the frames that a ring on this interface receives. Returns false if the
+  /// kernel refuses. Closing the port does not remove this filter, because a forked child shares the socket
+  /// with its parent and must not change the parent's filter.
   bool ignore_interface(int index);
 
   /// Called after the address of the port has moved to this interface. bind_egress() and ignore_interface(),
@@ -85,9 +85,9 @@ class UdpPort {
   /// run while another thread uses a link on this port.
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket();
-  /// Returns the current socket of the responder, and the address to which keep-alives to it were sent. The
-  /// responder calls this function before each read, and may use the returned socket only until its next
-  /// call.
+  /// Returns the current socket of the responder, and the address to which peers have sent the keep-alives in
+  /// it. The responder calls this function before each read, and may use the returned socket only until its
+  /// next call.
   struct KeepAlives {
     int socket;
     SocketAddress address;

@@ -32,8 +32,8 @@ constexpr std::size_t kSendBatch = link::kBurstMax;
 constexpr unsigned kPollsPerLook = 256;
 constexpr Duration kPortInterval = 100ms;
 constexpr Duration kHandleRetry = 1s;
-/// At most once per interval, the link checks whether the device still exists. It checks only while something
-/// seems wrong or no answer arrives, because the check is slow.
+/// At most once per interval, the link checks whether the device still exists. It checks only when the engine
+/// reads path errors, or when sends get no answer, because the check is slow.
 constexpr Duration kListInterval = 500ms;
 
 bool set_nonblocking(int descriptor) {
@@ -70,7 +70,8 @@ class VerbsLink final : public link::Link {
   void before_sleep() override;
 
  private:
-  /// How frames to one queue pair are addressed. The handle is null if the device has refused to create it.
+  /// The address handle for frames to one queue pair. The handle is null if the device has refused to create
+  /// it.
   struct Handle {
     ibv_ah* handle = nullptr;
     Time made{};
@@ -114,7 +115,7 @@ class VerbsLink final : public link::Link {
   bool heard_ = false;                ///< something has arrived since the last look_at_device()
   unsigned polls_ = 0;
   Time port_asked_at_{};
-  Time listed_at_{};  ///< when the device was last found among the devices of this node
+  Time listed_at_{};  ///< when the link last looked for its device among those of this node
   std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
   std::vector<Retired> retired_;         ///< handles that sends in flight may still use
   std::vector<SocketAddress> lost_;      ///< peers whose paths have failed, for read_path_errors()
@@ -320,8 +321,8 @@ void VerbsLink::drain_channel() {
   }
 }
 
-/// Makes the device report the next arrival. It reports only what arrives after this call. The caller polls
-/// again before it sleeps, so it finds earlier arrivals.
+/// Makes the device report the next arrival. The device reports only what arrives after this call. The caller
+/// polls again before it sleeps, so it finds earlier arrivals.
 void VerbsLink::before_sleep() {
   if (!works_) return;
   const PutOffCancellation off;

@@ -2,7 +2,7 @@
 // outlives carriers. When the peer is lost, the state is reset, and the channel serves the peer's next
 // session.
 //
-// The comment of each struct below names in parentheses the class that owns this part of the state.
+// The comments of the structs below name in parentheses the classes that own the state.
 #pragma once
 
 #include <algorithm>

@@ -79,8 +79,8 @@ struct NoDirectRead {
 /// A completion queue. Engines add entries, and api/ removes them. Both take the lock, because several
 /// endpoints may share the queue.
 ///
-/// If there is no memory for an entry, the entry is lost. In this case the newest entry of the queue is
-/// replaced by an error (Status::overrun), so that the application learns of the loss.
+/// If there is no memory for an entry, the entry is lost. In this case the queue replaces its newest entry by
+/// an error (Status::overrun), so that the application learns of the loss.
 class CompletionQueue {
  public:
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }

@@ -45,7 +45,7 @@ struct MessengerSettings {
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers
-  /// The largest number of bytes that are requested from all senders together and have not arrived yet.
+  /// The largest size of each of the two pull budgets, in bytes (pull_budget.h).
   std::size_t pull_window = kPullWindow;
 };
 

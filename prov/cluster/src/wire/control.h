@@ -30,7 +30,7 @@ class ControlFrame {
   /// Returns an answer that confirms that the process is alive. Like all answers, it is addressed to the
   /// session of the asking side.
   static ControlFrame alive(const FrameView& asked);
-  /// Returns a frame that asks the engine of the peer whether it has the address to which the frame goes.
+  /// Returns a frame that asks the peer's engine whether the peer has the address to which the frame goes.
   /// `session` is the session of the asking side, `asked` that of the peer.
   static ControlFrame path_challenge(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked);
   /// Returns an answer that confirms that the path leads to the engine that has the session. The answer names
