@@ -61,7 +61,7 @@ class NetworkReceiver {
   protocol::ShortMessages& short_messages() { return short_messages_; }
   /// Returns how many times this endpoint has polled the link since a poll last found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
-  /// Returns true if flows hold messages.
+  /// Returns true if a flow holds a message for which the store had no space.
   bool holding() const { return holding_; }
   /// Returns when receive() must be called even if no frame arrives, or kNever.
   Time deadline() const { return flood_.deadline(); }

@@ -1,11 +1,11 @@
 // Decides whether this node or the network is cut off (docs/protocol.md 2.5). A switch that reboots silences
-// all peers at once. This is no reason to end a session, so the clocks of the sessions stand still during an
-// outage (Outage).
+// all peers at once. Such a silence is no reason to end a session, so the clocks of the sessions stand still
+// during an outage (Outage).
 //
 // While a member owes an answer and is silent, the caller reviews all members at short intervals. In each
-// review it tells the watch which peers are silent and which were heard. Peers of one node count once. Only
-// members count: an unknown source that falls silent must not cause an outage, and an unknown source that
-// answers must not end one.
+// review the caller tells the watch which peers are silent and which were heard. Peers of one node count
+// once. Only members count: an unknown source that falls silent must not cause an outage, and an unknown
+// source that answers must not end one.
 //
 // All outages together may last for FI_CLUSTER_OUTAGE, so nobody can prolong them beyond this limit. Each
 // second without an outage gives one second of the limit back. Once the limit is used up, silent peers are
@@ -35,7 +35,8 @@ class OutageWatch {
     return limit_ != Duration{} && liveness.expecting() && liveness.idle_by(now) >= silent_after_ / 2;
   }
 
-  /// Begins a review. note() follows for each member that has answered in its present session.
+  /// Begins a review. The caller must then call note() for each member that has answered in its present
+  /// session.
   void begin_review() {
     nodes_.clear();
     members_ = 0;

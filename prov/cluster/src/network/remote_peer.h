@@ -31,8 +31,8 @@ struct RemotePeer final : transport::TransportPeer {
     std::unique_ptr<reliability::Flow> flow;
     Time since{};
   } pending;
-  /// Another endpoint of the peer's process, which the peer has named in its opening (sibling_check.h). Valid
-  /// only during the session.
+  /// Another endpoint of the peer's process, which the peer has named in its opening (sibling_check.h). These
+  /// fields are valid only during the session.
   struct Sibling {
     SocketAddress name;         ///< empty: none
     std::uint32_t session = 0;  ///< the peer's session that the claim belongs to

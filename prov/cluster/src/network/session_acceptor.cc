@@ -49,7 +49,7 @@ bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::F
 
 /// Answers a frame that asks for a session. The frame may be the peer's first frame, a copy of it, or a frame
 /// of an earlier incarnation. Any host can send such a frame under any name. Therefore the answer goes to the
-/// address of that name, and the data in the frame is dropped.
+/// address of that name, and this side drops the data in the frame.
 void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
   const bool valid =
@@ -200,8 +200,8 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
 /// the flow can continue with the peer's present incarnation, which begins at the epoch `peer_begins`. The
 /// flow can continue if this incarnation has named the session and has given it up unused. Retransmission is
 /// then safe, because the incarnation knows which frames it has accepted. If an earlier incarnation has named
-/// the session, that incarnation may have accepted our frames. In this case the frames must not be
-/// retransmitted, and the function returns false.
+/// the session, that incarnation may have accepted our frames. In this case the flow must not retransmit the
+/// frames, and the function returns false.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;

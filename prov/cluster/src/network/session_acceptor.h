@@ -35,8 +35,8 @@ class SessionAcceptor {
   /// with a reset.
   void refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                 const link::Path& from);
-  /// Answers a challenge. If it comes from the peer of the session that it names, the answer is a response.
-  /// If there is no such session, the answer is a reset.
+  /// Answers a challenge. If the challenge comes from the peer of the session that it names, the answer is a
+  /// response. If there is no such session, the answer is a reset.
   void on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from);
   void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
   /// Logs once if the MTU in the peer's opening differs from this node's.

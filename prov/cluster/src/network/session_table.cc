@@ -57,7 +57,8 @@ void SessionTable::close(RemotePeer& peer) {
   ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
   if (handshake.knows_peer()) {
-    // If nothing of the session has arrived, the peer may still have it, and may use it to call again.
+    // If nothing of the session has arrived, the peer may still have the session, and may use it to call
+    // again.
     if (peer.flow->untouched()) {
       peer.close_before(handshake.peer_epoch());
     } else {
@@ -77,7 +78,7 @@ void SessionTable::promote_pending(RemotePeer& peer) {
   peer.heard_at = peer.pending.since;
 }
 
-/// An epoch near the end of the range is ignored, because it would leave too few larger epochs for later
+/// Ignores an epoch near the end of the range, because it would leave too few larger epochs for later
 /// sessions.
 void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
@@ -193,7 +194,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
   const bool moved = peer->flow->peer_moves() != moves;
   if (moved) {
-    peers_.remove_aliases(peer->common);  // the peer may have lost one of them
+    peers_.remove_aliases(peer->common);  // the peer may have lost one of its addresses
     parts_.environment.log.info("peer %s now has the address %s", peer->name().text().c_str(),
                                 from.to.text().c_str());
   }

@@ -41,7 +41,7 @@ class SiblingCheck {
   void on_response(const wire::FrameView& view, const SocketAddress& from);
 
  private:
-  /// This is long enough for a process on a busy machine to answer in the background.
+  /// This time is long enough for a process on a busy machine to answer in the background.
   static constexpr Duration kLongestWait = 2s;
   /// The time between two requests for one session.
   static constexpr Duration kRequestInterval = 20ms;

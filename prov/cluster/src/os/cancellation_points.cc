@@ -40,7 +40,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 }  // namespace
 
-// The linker prescribes these names.
+// The linker prescribes the names __real_NAME and __wrap_NAME.
 #define PUT_OFF(name, Result, parameters, arguments) \
   Result __real_##name parameters;                   \
   Result __wrap_##name parameters;                   \

@@ -12,7 +12,7 @@
 namespace cluster::os {
 namespace {
 
-// Includes the stack that the C library needs to write a log line.
+// This size includes the stack that the C library needs to write a log line.
 constexpr std::size_t kStackBytes = 256 * 1024;
 
 int create_thread(pthread_t& thread, std::size_t stack_bytes, void* (*run)(void*), void* argument) {

@@ -1,7 +1,7 @@
-// While links are open, follows this node's interfaces: their hardware addresses, MTUs, indices and IP
-// addresses. All links of a process and network namespace share one rtnetlink socket, which the progress
-// thread reads. The watch counts the changes. Before it receives frames, a link compares this count with the
-// count that it saw last. If the two differ, the link reads its interface again.
+// While links are open, the watch follows this node's interfaces: their hardware addresses, MTUs, indices and
+// IP addresses. All links of a process in one network namespace share one rtnetlink socket, which the
+// progress thread reads. The watch counts the changes. Before it receives frames, a link compares this count
+// with the count that it saw last. If the two differ, the link reads its interface again.
 //
 // An address that links use may get another hardware address or move to another interface. In this case the
 // watch announces the new hardware address to the other hosts of the network, at once and a few more times.
@@ -39,8 +39,8 @@ namespace cluster::os {
 class InterfaceWatch {
  public:
   /// Returns the watch of the caller's network namespace. Returns null if the kernel does not report changes,
-  /// or if the progress thread cannot start. The log must outlive all links of the process, because one watch
-  /// serves all links in the namespace.
+  /// or if the progress thread cannot start. `log` must outlive all links of the process, because all links
+  /// in the namespace share the watch of the first one.
   static std::shared_ptr<InterfaceWatch> of_this_namespace(Log& log);
 
   explicit InterfaceWatch(Log& log) : log_(log) {}
@@ -115,7 +115,7 @@ class WatchedInterface {
   /// another address of the interface that had the current one. Returns nothing if the link keeps its current
   /// address, or if the interface has no other address of the same family and scope.
   std::optional<SocketAddress> replacement() const;
-  /// Called after the address of the link was replaced.
+  /// Must be called after the address of the link was replaced.
   void move_to(const SocketAddress& address);
   /// Returns the descriptor that becomes readable when the link may need another address, and stays readable
   /// until renew(). Returns -1 if there is none.
@@ -134,7 +134,7 @@ class WatchedInterface {
         ask_for(*frame.path);
     }
   }
-  /// Returns true if the number of timeouts is one at which ask_for_doubtful() asks.
+  /// Returns true if the path has a number of timeouts at which ask_for_doubtful() asks all hosts.
   static bool asks_all(const link::Path& path) {
     return path.doubts >= kDoubtsToAsk && std::has_single_bit(path.doubts);
   }

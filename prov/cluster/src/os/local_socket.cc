@@ -106,7 +106,7 @@ unsigned read_number(const char* path, int skipped) {
 /// Returns true if `user` is certainly the effective user of this process. The kernel shows all users that
 /// have no number in this user namespace as the overflow user (user_namespaces(7)). Two processes that appear
 /// as the overflow user may therefore have different users. If the namespace maps all users, only one user
-/// appears as the overflow user.
+/// has the number of the overflow user, and the result is certain.
 bool is_own(unsigned user) {
   constexpr unsigned kUsers = 0xFFFFFFFF;
   if (user != ::geteuid()) return false;

@@ -88,8 +88,8 @@ class LocalSocket {
   /// Waits until a message arrives or the other side closes, but at most for `limit`.
   void wait_for_message(std::chrono::milliseconds limit) const;
 
-  /// Tells the other side that its connection is refused. Without this message, the other side would conclude
-  /// that this process has ended.
+  /// Tells the other side that this side refuses the connection. Without this message, the other side would
+  /// conclude that this process has ended.
   void send_refusal() const;
   bool refused();
   int descriptor() const { return socket_.number(); }
@@ -113,8 +113,8 @@ class LocalSocket {
 
 /// The doorbell of an endpoint: a datagram socket with an abstract name. Any number of peers on this node can
 /// ring it by sending a byte, without a connection. An endpoint needs only two descriptors for the doorbells
-/// of all its peers. It rings their doorbells through the first descriptor. It connects the second descriptor
-/// to a doorbell to ask the kernel whether that doorbell exists.
+/// of all its peers. The endpoint rings the peers' doorbells through the first descriptor. It connects the
+/// second descriptor to a doorbell to ask the kernel whether that doorbell exists.
 ///
 /// A ring does not say which process rang, and processes of other users can ring too. Therefore a ring only
 /// means that the endpoint must check all its peers. A ring is lost if the socket's queue is full. This does

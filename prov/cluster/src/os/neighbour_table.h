@@ -17,7 +17,8 @@ namespace cluster::os {
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
 /// Distinguishes a full table from a full queue. A question to the kernel costs more than sending a frame, so
-/// this class uses an answer for kAskAgain. When the table is full for the first time, logs a warning.
+/// this class reuses an answer for the time kAskAgain. When the table is full for the first time, logs a
+/// warning.
 class NeighbourTable {
  public:
   static constexpr Duration kAskAgain = 5ms;

@@ -363,7 +363,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
     PacketRings opener(port->name(), interface, settings, environment);
-    const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // saves stack in fi_enable()
+    const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // on the heap, to save stack
     {
       // Whenever the kernel creates a ring, it waits for RCU grace periods. The helper thread makes the waits
       // for both rings overlap.
@@ -381,7 +381,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     }
     if (ring && wants_ethertype && !ethertype_ring) ethertype_opener->warn_of_missing_ethertype();
   }
-  // The socket begins to ignore the interface after the ring is open, so that no frame is lost. In between, a
+  // The socket begins to ignore the interface after the ring is open, so that no frame is lost. Until then, a
   // frame may arrive twice: through the socket and through the ring. Such a duplicate does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {

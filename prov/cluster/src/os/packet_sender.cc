@@ -83,7 +83,8 @@ std::optional<std::size_t> PacketSender::send_on_kept_path(const link::OutFrame&
   return sent != 0 ? sent : over(sent, 1);
 }
 
-/// Returns how many of the frames count as sent. Without a carrier, all of them do.
+/// Returns how many of the frames count as sent. If the kernel accepted none because there is no carrier, all
+/// of them do.
 std::size_t PacketSender::over(std::size_t sent, std::size_t frames) {
   if (sent != 0 || frames == 0 || has_carrier()) return sent;
   counters_.link_unsendable += frames;

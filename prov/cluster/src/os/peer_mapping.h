@@ -90,7 +90,7 @@ class PeerMapping {
   Bytes range_;
   std::vector<bool> populated_;  ///< one bit for each chunk of the range
   std::size_t unpopulated_ = 0;  ///< number of chunks that are not populated yet
-  std::size_t ready_bytes_ = 0;  ///< the size of the range once all chunks are populated
+  std::size_t ready_bytes_ = 0;  ///< the size of the range once all chunks are populated, otherwise 0
 };
 
 }  // namespace cluster::os

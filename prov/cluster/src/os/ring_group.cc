@@ -33,8 +33,8 @@ namespace {
 /// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
 constexpr Duration kPatience = 20s;
 constexpr Duration kLookAgain = 1ms;
-/// A process that waits until its socket can enter the fanout group reads the table without the lock. Only at
-/// one in this number of looks does it take the lock.
+/// A process that waits until its socket can enter the fanout group reads the table without the lock. The
+/// process takes the lock only once in this number of looks.
 constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
@@ -66,7 +66,7 @@ bool set_lock(const Descriptor& file, off_t at, short type, int wait = F_SETLK) 
   return result == 0;
 }
 
-/// Calls `attempt` until it returns true. Returns false if that takes too long.
+/// Calls `attempt` until it returns true. Returns false if that takes longer than kPatience.
 template <typename Attempt>
 bool await(const Attempt& attempt) {
   SystemClock clock;
@@ -152,8 +152,8 @@ std::vector<KnownGroup>& known_groups() {
 }  // namespace
 
 /// Makes the system calls for the steps of one seat. The destructor closes the sockets that were withdrawn
-/// from the keeper. The object must be destroyed after the lock is released, because each close starts a
-/// thread, which takes some time.
+/// from the keeper. The caller must destroy the object after it has released the lock, because each close
+/// starts a thread, which takes some time.
 class SeatKernel final : public RingKernel {
  public:
   SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}

@@ -16,9 +16,9 @@ constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // recvmmsg() returns at most this many earlier errors before data
 constexpr std::size_t kAsideBuffers = 16;
 /// The flood watch of the engine wakes a sleeping thread once per kAsideInterval, but reads the clock at a
-/// different moment than this receiver. It may therefore wake the thread slightly too early for the next read
-/// of the frames that wait aside. Without this tolerance, the read would wait for the next interval, and the
-/// receiver would read only half of the allowed frames.
+/// different moment than this receiver. The watch may therefore wake the thread slightly too early for the
+/// next read of the frames that wait aside. Without this tolerance, the read would wait for the next
+/// interval, and the receiver would read only half of the allowed frames.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace

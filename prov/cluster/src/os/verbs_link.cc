@@ -144,7 +144,7 @@ bool VerbsLink::open(std::string& reason) {
   return true;
 }
 
-/// The device resolves the peer's hardware address when it creates the handle. This rarely takes time,
+/// The device resolves the peer's hardware address when it creates the handle. The device rarely has to wait,
 /// because first contact over IP has just resolved the same address.
 ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   ibv_ah_attr attributes{};
@@ -399,8 +399,8 @@ void VerbsLink::fail(const char* why) {
   release();
 }
 
-/// A failing device first completes the requests in its queues with errors. Its event then names the cause,
-/// so the log shows the event if there is one.
+/// A failing device first completes the requests in its queues with errors. An event of the device then names
+/// the cause. Therefore the log shows the event, if there is one, instead of `why`.
 void VerbsLink::fail_after_events(const char* why) {
   const PutOffCancellation off;
   read_events();

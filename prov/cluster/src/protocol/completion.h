@@ -288,8 +288,8 @@ class GroupArrivals {
 };
 
 /// Learns what happens to internal messages: those of collective operations (collective/), or those of a
-/// connection (connection/). No engine has both. All functions are called under the engine's lock. Only
-/// advance() may post messages.
+/// connection (connection/). No engine has both kinds. Callers hold the engine's lock. Only advance() may
+/// post messages.
 class InternalListener {
  public:
   virtual ~InternalListener() = default;
@@ -309,7 +309,7 @@ class InternalListener {
 };
 
 /// Learns what happens to the operations of deferred work queues (fi_trigger(3)). The context of such an
-/// operation is an object of the listener. Only this listener is told the outcome of such an operation.
+/// operation is an object of the listener. Only this listener learns the outcome of such an operation.
 class DeferredListener {
  public:
   virtual ~DeferredListener() = default;

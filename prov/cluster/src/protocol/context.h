@@ -30,8 +30,8 @@ class AddressHandles {
 
 inline constexpr std::size_t kEagerCredit = 2048 * 1024;
 inline constexpr std::size_t kPullWindow = 1024 * 1024;
-/// The largest number of waiting responses. This number is half the size of the pool of requests, so
-/// operations of this side always find a free request.
+/// The largest number of responses to all peers that wait for space in a carrier. This number is half the
+/// size of the pool of requests, so operations of this side always find a free request.
 inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {

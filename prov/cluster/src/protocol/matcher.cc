@@ -82,12 +82,12 @@ bool Matcher::shares(const Channel& channel) const {
          (bindings.shares_with == kAddrUnspec || context_.handles.handle_of(channel) == bindings.shares_with);
 }
 
-/// Takes a shared receive for a message that matches none of this endpoint's own receives. Returns null if
-/// there is none.
+/// Takes a shared receive for a message that matches none of this endpoint's own receives. Returns null if no
+/// shared receive matches.
 RecvRequest* Matcher::adopt(const Channel& channel, bool tagged, std::uint64_t tag) {
   SharedReceives& shared = *context_.bindings.shared_receives;
   if (shared.empty() || !shares(channel)) return nullptr;
-  RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();  // may throw, so before take()
+  RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();  // may throw, so it comes before take()
   if (receive == nullptr) return nullptr;
   const auto sender = [&] { return context_.handles.handle_of(channel); };
   const std::optional<SharedReceives::Receive> taken = shared.take(tagged, tag, sender);

@@ -2,8 +2,8 @@
 // elements, and whether the answer carries the previous values. The protocol defines the numbers. api/ checks
 // that they equal libfabric's numbers.
 //
-// An operation on many elements is atomic only for each single element. So the initiator splits it into parts
-// of at most kAtomicPart bytes. Each part fits into the smallest frame that a peer may ask for.
+// An operation on many elements is atomic only for each single element. So the initiator splits the operation
+// into parts of at most kAtomicPart bytes. Each part fits into the smallest frame that a peer may ask for.
 #pragma once
 
 #include <algorithm>

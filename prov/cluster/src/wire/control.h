@@ -20,7 +20,7 @@ class ControlFrame {
  public:
   ConstBytes bytes() const { return {storage_.data(), size_}; }
 
-  /// Returns a reset, which refuses `offending`. It quotes that frame, so that the frame's sender can
+  /// Returns a reset, which refuses `offending`. The reset quotes that frame, so that the frame's sender can
   /// distinguish the reset from a forged one. `epoch`: see ResetReason.
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
   /// Returns a frame that asks whether the peer's process is alive. `session` is the session of the asking

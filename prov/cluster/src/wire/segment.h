@@ -102,8 +102,8 @@ inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 /// pulls, bulk and credit, as they arrive. But a `done` in a frame of ordered segments waits with these
 /// segments.
 bool ordered(SegmentKind kind);
-/// Returns true if the sender waits for a `done` or `failed`, which the receiver sends as soon as it has
-/// executed the segment.
+/// Returns true for the kinds that the receiver answers with `done` or `failed` as soon as it has executed
+/// the segment.
 inline bool awaits_done(SegmentKind kind) {
   return kind == SegmentKind::write || kind == SegmentKind::write_next || kind == SegmentKind::atomic;
 }
