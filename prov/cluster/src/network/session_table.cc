@@ -205,8 +205,8 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
 }
 
 /// Only the peer knows the session numbers of both sides. So this side answers a challenge that names both,
-/// on any path. But if the challenge comes from the new address of a rail, this side first checks that the
-/// peer has that address, and does not answer yet. The peer repeats its challenge. The answer to the repeated
+/// on any path. But if the challenge comes from the new address of a rail, this side does not answer yet, and
+/// first checks that the peer has that address. The peer repeats its challenge. The answer to the repeated
 /// challenge shows that this side knows the address.
 void SessionTable::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = find(view.session);

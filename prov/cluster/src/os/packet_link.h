@@ -57,8 +57,7 @@ struct PacketSettings {
 };
 
 /// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. If `group` is
-/// not null, sets it to the table of the group to which the link's rings belong, or to null if they belong to
-/// no group.
+/// not null, sets it to the table of the group of the link's rings, or to null if there is no group.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason,

@@ -191,8 +191,8 @@ class SeatKernel final : public RingKernel {
   std::vector<Descriptor> withdrawn_;
 };
 
-/// A process must close the file of a group before it opens the file again, because any close() of the file
-/// releases all locks that the process holds on the file. Therefore the process destroys a group under the
+/// A process must close the file of a group before it opens the file again. The reason is that any close() of
+/// a file releases all locks of the process on the file. Therefore the process destroys a group under the
 /// mutex.
 std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
   const std::lock_guard guard(known_mutex());

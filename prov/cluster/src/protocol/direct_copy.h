@@ -16,7 +16,7 @@
 // each piece, the sender checks that the receiver's process still runs. Before the receiver's engine closes,
 // the engine waits until `requests_` is empty, but at most for the linger time (EventLoop::drain_on_close).
 // Therefore only after the linger time can a sender write to memory that the application has got back. For a
-// peer's large write, the receiver offers no address: the region may be closed at any time, and no peer can
+// peer's large write, the receiver offers no address. The region may be closed at any time, and no peer can
 // take the lock of the region table.
 #pragma once
 
