@@ -1,7 +1,8 @@
-// Limits the rate of frames that this endpoint sends outside any session: answers to calls, resets, and
-// questions and answers about siblings. Each of them costs a system call and goes to an address that any host
-// may have forged. Therefore all of them share one token bucket (RFC 2697; docs/protocol.md 2.2), whether the
-// receiver is a member or an unknown source. A sender that gets no answer asks again.
+// Limits the rate of frames that this endpoint sends outside any session. These frames are answers to calls
+// (openings that ask for a session), resets, and questions and answers about siblings. Each of them costs a
+// system call and goes to an address that any host may have forged. Therefore all of them share one token
+// bucket (RFC 2697; docs/protocol.md 2.2), whether the receiver is a member or an unknown source. A sender
+// that gets no answer asks again.
 //
 // In a flood (docs/protocol.md 2.8) the link puts frames aside, and the endpoint reads them at intervals.
 // During a flood, the bucket holds at most the tokens of one such interval. A peer that has just sent a frame
@@ -56,7 +57,7 @@ class AnswerLimiter {
     next_ += kInterval;
     return true;
   }
-  /// Records that a flood is in progress. Of the saved tokens, those of one interval remain.
+  /// Records that a flood is in progress. Of the saved tokens, keeps only those of one interval.
   void note_flood(Time now) {
     // Two intervals, because the next read of the frames that were put aside may be a little late.
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;

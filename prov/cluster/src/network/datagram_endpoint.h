@@ -1,11 +1,11 @@
-// A datagram endpoint (FI_EP_DGRAM). Each message is one frame, which is sent once, and each frame that
-// arrives is one message. The endpoint has no flows and no rings. It sends to peers on this node through the
-// kernel, as to all others.
+// A datagram endpoint (FI_EP_DGRAM). Each message is one frame, which the endpoint never retransmits, and
+// each frame that arrives is one message. The endpoint has no flows and no rings. It sends to peers on this
+// node through the kernel, as it does to all other peers.
 //
-// As in UDP, the source address in a datagram counts as its sender. But the endpoint learns no path from an
-// arriving datagram, because a forger could then redirect datagrams that are meant for others. The kernel
-// routes each datagram that the endpoint sends. The endpoint does not remember unknown sources, because they
-// could exhaust the memory. All unknown sources share one peer without a name.
+// As in UDP, the source address in a datagram counts as the sender's address. But the endpoint learns no path
+// from an arriving datagram, because a forger could then redirect datagrams that are meant for others. The
+// kernel routes each datagram that the endpoint sends. The endpoint does not remember unknown sources,
+// because they could exhaust the memory. All unknown sources share one peer without a name.
 #pragma once
 
 #include "link/link.h"

@@ -21,7 +21,7 @@ namespace cluster::network {
 
 class EndpointRoster {
  public:
-  /// Keeps an endpoint on the roster as long as the entry exists. The engine must outlive the entry.
+  /// Keeps an endpoint on the roster as long as the entry exists.
   class Entry {
    public:
     Entry(std::shared_ptr<EndpointRoster> roster, const SocketAddress& name)

@@ -1,9 +1,9 @@
 // Detects a flood of frames that belong to no session. During a flood, the link puts aside all frames without
-// the mark (link/link.h: Thinning; docs/protocol.md 2.8). kPerInterval frames outside any session may arrive
-// per kInterval, and kBurst more at once, because many peers may call at the same time. Peers hardly ever
-// send malformed frames, or frames that name a session that does not exist. So each frame of these two kinds
-// counts as kUselessWeight frames. A few hundred of them reveal a flood before the link's receive buffer
-// overflows. The flood is over when fewer than kPerInterval / 4 frames arrive in an interval.
+// the mark of members (link/link.h: Thinning; docs/protocol.md 2.8). The watch allows kPerInterval frames
+// outside any session per kInterval, and kBurst more at once, because many peers may call at the same time.
+// Peers hardly ever send malformed frames, or frames that name a session that does not exist. So each frame
+// of these two kinds counts as kUselessWeight frames. A few hundred of them reveal a flood before the link's
+// receive buffer overflows. The flood is over when fewer than kPerInterval / 4 frames arrive in an interval.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +34,8 @@ class FloodWatch {
     const auto more = static_cast<std::int64_t>(frames - std::exchange(total_, frames));
     if (more != 0) note(now, more, more);
   }
-  /// Decides whether there is a flood, if the next review is due. Returns true if there is one and the review
-  /// was due.
+  /// If the next review is due, decides whether there is a flood, and returns true if there is one. Otherwise
+  /// returns false.
   bool review(Time now) {
     if (now < next_) [[likely]]
       return false;
@@ -48,8 +48,8 @@ class FloodWatch {
     thinning_.sessions = sessions;
     if (flood()) link_->thin(thinning_);
   }
-  /// Returns when the next review is needed even if no frame arrives. During a flood a review is needed,
-  /// because the link must stop putting frames aside after the flood.
+  /// Returns when the next review is needed even if no frame arrives, or kNever. During a flood, only a
+  /// review can make the link stop putting frames aside.
   Time deadline() const { return flood() ? next_ : kNever; }
   bool flood() const { return thinning_.on; }
 
@@ -61,12 +61,12 @@ class FloodWatch {
     seen_ += frames;
     weight_ += weight;
   }
-  /// Decides whether there is a flood. During a flood, the engine reads the frames that were put aside at
-  /// most once per interval. Even if the engine is late, it has read them only once. Therefore the end of the
-  /// flood is decided as if one interval had passed. Between two reviews there may be two of these reads, and
-  /// before the next review none. Therefore half of the frames that one review has counted count in the next
-  /// review as well. Outside a flood, a late engine has read at most a few bursts. Therefore the frames of at
-  /// most kIntervalsMax intervals are allowed.
+  /// Decides whether there is a flood. During a flood, the link puts frames aside, and the engine reads these
+  /// frames at most once per interval. Even if the engine is late, it has read them only once. Therefore the
+  /// function decides on the end of the flood as if one interval had passed. Between two reviews there may be
+  /// two of these reads, and before the next review none. Therefore half of the frames that one review has
+  /// counted count in the next review as well. Outside a flood, a late engine has read at most a few bursts.
+  /// Therefore the function allows the frames of at most kIntervalsMax intervals.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);

@@ -47,7 +47,7 @@ struct NetworkParts {
     return peer != nullptr ? static_cast<RemotePeer*>(peer->parts[transport.slot()].get()) : nullptr;
   }
   RemotePeer* find(const Peer& peer) const { return find(&peer); }
-  /// Like find(), but creates the entry if there is none.
+  /// Like find(), but creates the RemotePeer if there is none.
   RemotePeer& of(Peer& peer) const {
     std::unique_ptr<transport::TransportPeer>& part = peer.parts[transport.slot()];
     if (part == nullptr) part = std::make_unique<RemotePeer>(peer);

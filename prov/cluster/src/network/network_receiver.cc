@@ -79,7 +79,7 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
-/// Processes an arrival if it is a single frame that may take the frame lane. Otherwise changes nothing and
+/// Processes an arrival if it is a single frame that can take the frame lane. Otherwise changes nothing and
 /// returns false.
 bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct) {
   const std::uint32_t session = wire::session_of_lone(frame.bytes);
@@ -126,8 +126,8 @@ inline void NetworkReceiver::watch(Time now) {
     answers_.note_flood(now);
 }
 
-/// Processes the frames of one arrival and returns their number. If a frame is refused, the rest of its
-/// datagram is dropped too.
+/// Processes the frames of one arrival and returns their number. If admit() refuses a frame, this function
+/// also drops the rest of the frame's datagram.
 std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   std::size_t arrivals = 0;
@@ -163,8 +163,8 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
   return arrivals;
 }
 
-/// Logs the first sealed frame that this process cannot open. Later frames of this kind are only counted,
-/// because a forger could fill the log.
+/// Logs the first sealed frame that this process cannot open. Only counts later frames of this kind, because
+/// a forger could fill the log.
 void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
@@ -193,8 +193,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
-  // The host's IP filters see neither EtherType frames nor what a queue pair receives. Therefore such frames
-  // are accepted only in sessions: the frames that opened a session have passed the IP filters.
+  // The host's IP filters see neither EtherType frames nor what a queue pair receives. Therefore this side
+  // accepts such frames only in sessions: the frames that opened a session have passed the IP filters.
   if ((frame.from.ethertype || frame.from.to.verbs()) && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;
@@ -222,8 +222,8 @@ void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const
 void NetworkReceiver::receive_in_flow(Time now, RemotePeer* peer, const wire::FrameView& view,
                                       const link::InFrame& frame, const wire::RunView* run) {
   if (peer == nullptr) return flood_.note_session(now, view.session);
-  // A peer that failed in this turn is closed at the end of the turn. Until then its frames belong to no
-  // session.
+  // The engine closes a peer that failed in this turn only at the end of the turn. Until then its frames
+  // belong to no session.
   if (peer->common.failed) return;
   peers_.serve(peer->common, [&] { take_in(now, *peer, view, frame, run); });
 }
@@ -340,7 +340,7 @@ void NetworkReceiver::read_path_errors(Time now, bool force) {
     count = parts_.link->read_path_errors(path_errors_);
     for (const link::PathError& error : std::span(path_errors_).first(count)) {
       RemotePeer* const peer = parts_.find(peers_.find(error.peer));
-      // Any host may have caused the half-open session, so errors of its path do not count.
+      // Any host may have caused a half-open session, so errors of its path do not count.
       if (peer == nullptr || peer->flow == nullptr || peer->half_open()) continue;
       peers_.serve(peer->common, [&] { peer->flow->on_path_error(now, error); });
       tx_.mark(*peer);

@@ -1,7 +1,7 @@
 // Processes received frames: link -> admission (wire/admit.h) -> session -> flow -> messenger.
 //
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
-// new, they are delivered together, otherwise one by one.
+// new, this class delivers them together, otherwise one by one.
 //
 // A frame takes the frame lane if its flow expects this frame next, and if the frame contains one short
 // message for a posted receive. Then a few checks replace all of the above (reliability/frame_lane.h).
@@ -51,7 +51,7 @@ class NetworkReceiver {
     taken,    ///< all frames have taken the frame lane
     left,     ///< frames are left, and the next receive() begins with them
   };
-  /// Takes one burst from the link, and processes its frames until one may not take the frame lane.
+  /// Takes one burst from the link, and processes its frames until one of them cannot take the frame lane.
   Look receive_short(protocol::DirectSuccesses& direct);
   /// Called if receive_short() has found nothing and receive() follows. Then receive() need not poll the link
   /// again.
@@ -61,7 +61,7 @@ class NetworkReceiver {
   protocol::ShortMessages& short_messages() { return short_messages_; }
   /// Returns how many times this endpoint has polled the link since a poll last found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
-  /// Returns true if flows hold messages.
+  /// Returns true if a flow holds a message for which the store had no space.
   bool holding() const { return holding_; }
   /// Returns when receive() must be called even if no frame arrives, or kNever.
   Time deadline() const { return flood_.deadline(); }
@@ -107,7 +107,8 @@ class NetworkReceiver {
   std::optional<DatagramEndpoint> datagrams_;
   protocol::ShortMessages short_messages_;
   std::array<link::InFrame, link::kBurstMax> frames_;
-  /// The frames of a burst that are left for receive(). If the span is empty, the link was just found empty.
+  /// The frames of a burst that are left for receive(). If the span is empty, receive_short() has just found
+  /// the link empty.
   std::optional<std::span<const link::InFrame>> left_;
   bool only_lone_ = false;
   std::uint32_t empty_polls_ = 0;

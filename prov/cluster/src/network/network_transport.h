@@ -56,8 +56,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
   NetworkTransport(const transport::TransportContext& context, const NetworkResources& resources);
   ~NetworkTransport() override;
 
-  /// Returns the datagram endpoint, which sends and receives without sessions. It is empty for other types of
-  /// endpoints.
+  /// Returns the datagram endpoint, which sends and receives without sessions. The result is empty for other
+  /// types of endpoints.
   std::optional<DatagramEndpoint>& datagrams() { return receiver_.datagrams(); }
 
   /// Called when the endpoint's bindings have changed.
@@ -70,7 +70,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
     return parts_.settings.frame_lane && !tx_.flows().empty() && !receiver_.holding() &&
            parts_.link->integrity() == wire::Integrity::checksum;
   }
-  /// Receives frames and processes those that may take the frame lane. Returns true if nothing else needs a
+  /// Receives frames and processes those that can take the frame lane. Returns true if nothing else needs a
   /// turn now. Otherwise the caller takes a full turn, in which receive() goes on.
   bool receive_short(protocol::DirectSuccesses& direct);
 

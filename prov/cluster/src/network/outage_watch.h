@@ -1,15 +1,15 @@
 // Decides whether this node or the network is cut off (docs/protocol.md 2.5). A switch that reboots silences
-// all peers at once. This is no reason to end a session, so the clocks of the sessions stand still during an
-// outage (Outage).
+// all peers at once. Such a silence is no reason to end a session, so the clocks of the sessions stand still
+// during an outage (Outage).
 //
 // While a member owes an answer and is silent, the caller reviews all members at short intervals. In each
-// review it tells the watch which peers are silent and which were heard. Peers of one node count once. Only
-// members count: an unknown source that falls silent must not cause an outage, and an unknown source that
-// answers must not end one.
+// review the caller tells the watch which peers are silent and which were heard. Peers of one node count
+// once. Only members count: an unknown source that falls silent must not cause an outage, and an unknown
+// source that answers must not end one.
 //
-// All outages together may last for FI_CLUSTER_OUTAGE, so nobody can prolong them beyond this limit. Time
-// without an outage is credited to the limit again. Once the limit is used up, silent peers are declared
-// lost, and no outage begins until a peer is heard.
+// All outages together may last for FI_CLUSTER_OUTAGE, so nobody can prolong them beyond this limit. Each
+// second without an outage gives one second of the limit back. Once the limit is used up, silent peers are
+// declared lost, and no outage begins until a peer is heard.
 #pragma once
 
 #include <algorithm>
@@ -35,7 +35,8 @@ class OutageWatch {
     return limit_ != Duration{} && liveness.expecting() && liveness.idle_by(now) >= silent_after_ / 2;
   }
 
-  /// Begins a review. note() follows for each member that has answered in its present session.
+  /// Begins a review. The caller must then call note() for each member that has answered in its present
+  /// session.
   void begin_review() {
     nodes_.clear();
     members_ = 0;
@@ -64,8 +65,8 @@ class OutageWatch {
  private:
   bool begins(Time now, bool carrier);
 
-  /// A node that has not been heard for this time counts as silent. The kernel of a stopped process has
-  /// answered earlier (reliability/liveness.h).
+  /// A node that has not been heard for this time counts as silent. By then, if a process is only stopped,
+  /// its kernel has answered (reliability/liveness.h).
   static constexpr Duration kSilentAfter = 2s;
   static constexpr Duration kReviewInterval = 100ms;
   /// There is an outage only if at least this many nodes are silent for each node that is heard. Some nodes
@@ -84,7 +85,7 @@ class OutageWatch {
   std::size_t silent_ = 0;   ///< nodes that were silent in the last review
   std::size_t heard_ = 0;
   bool carrier_ = true;     ///< an interface had a carrier in the last review
-  bool exhausted_ = false;  ///< the limit has passed, and no peer was heard since
+  bool exhausted_ = false;  ///< the limit was used up, and no peer was heard since
   Duration used_{};         ///< how long the outages until `used_until_` lasted, less the time without outage
   Time used_until_{};
 };

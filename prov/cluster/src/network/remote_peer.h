@@ -31,8 +31,8 @@ struct RemotePeer final : transport::TransportPeer {
     std::unique_ptr<reliability::Flow> flow;
     Time since{};
   } pending;
-  /// Another endpoint of the peer's process, which the peer has named in its opening (sibling_check.h). Valid
-  /// only during the session.
+  /// Another endpoint of the peer's process, which the peer has named in its opening (sibling_check.h). These
+  /// fields are valid only during the session.
   struct Sibling {
     SocketAddress name;         ///< empty: none
     std::uint32_t session = 0;  ///< the peer's session that the claim belongs to
@@ -45,7 +45,7 @@ struct RemotePeer final : transport::TransportPeer {
   Time heard_at{};       ///< time of the last frame of the peer's session, or of the last call
   Timer timer;           ///< the timer of the peer's flow
   /// Sessions up to this epoch are over. A late copy of a first frame must not reopen such a session, because
-  /// the frame may have been delivered already.
+  /// this endpoint may have delivered the frame already.
   std::uint64_t closed_epoch = 0;
   /// The last closed session in which something had arrived. The peer may still have this session, and may
   /// name it in its next answer. (An answer with another session is new, whatever its epoch.)

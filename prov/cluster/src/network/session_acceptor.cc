@@ -40,8 +40,8 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   return nullptr;
 }
 
-/// Returns true if the peer answers our flow with a session that is over here. The peer has not noticed that.
-/// It will notice when its own frames of that session are refused.
+/// Returns true if the peer answers our flow with a session that is over here. The peer does not know that
+/// yet. It learns that when this side refuses the peer's own frames of that session.
 bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::FrameView& view) {
   return view.has_opening && !peer.flow->handshake().knows_peer() &&
          peer.closed_session == reliability::PeerSession{view.opening.epoch, view.opening.session};
@@ -49,7 +49,7 @@ bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::F
 
 /// Answers a frame that asks for a session. The frame may be the peer's first frame, a copy of it, or a frame
 /// of an earlier incarnation. Any host can send such a frame under any name. Therefore the answer goes to the
-/// address of that name, and the data in the frame is dropped.
+/// address of that name, and this side drops the data in the frame.
 void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
   const bool valid =
@@ -101,8 +101,8 @@ RemotePeer* SessionAcceptor::accept_by_cookie(Time now, const wire::FrameView& v
   RemotePeer* const peer = welcome ? &parts_.of(peers_.find_or_add(name)) : nullptr;
   if (peer == nullptr || peer->flow != nullptr || peer->closed(view.opening)) {
     ++parts_.environment.counters.refused_stale;
-    // The application has inserted the sender into the address vector since this side answered. The reset
-    // makes the sender call again, and this side then answers it as a member.
+    // If the sender is known now, the application has inserted it into the address vector since this side
+    // answered. The reset makes the sender call again, and this side then answers it as a member.
     if (named && known)
       answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, parts_.epoch);
     return nullptr;
@@ -121,8 +121,8 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
 /// Tells the sender that its session is not known here, and at which epoch the sessions of this incarnation
 /// begin. If the frame echoes another token than ours, an earlier incarnation of this side has named the
 /// session. In this case the reset names no epoch. This incarnation may begin at an older epoch than that
-/// session, because its clock may have been set back. From an epoch the sender might conclude that nobody has
-/// used the session, and retransmit its frames.
+/// session, because the clock of this node may have been set back. From an epoch the sender might conclude
+/// that nobody has used the session, and retransmit its frames.
 void SessionAcceptor::refuse_unknown_session(Time now, const wire::FrameView& view, const link::Path& from) {
   const bool named_here =
       !view.has_opening || view.opening.echo == sessions_.secrets().token_of(view.session, name_of(view));
@@ -146,8 +146,8 @@ bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& vie
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
   if (!introduces) return false;
-  // By now, the session in use may be with a later incarnation than the pending session, or may itself be
-  // calling the peer again.
+  // By now, the session in use may be with a later incarnation than the pending session, or its flow may
+  // already be calling the peer again.
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next =
       in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
@@ -197,11 +197,11 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
 }
 
 /// Called when a reset says that the peer does not know the session that its opening named. Returns true if
-/// the flow can continue with the peer's present incarnation, which begins at the epoch `peer_begins`. It can
-/// if this incarnation has named the session and has given it up unused. Retransmission is then safe, because
-/// the incarnation knows which frames it has accepted. If an earlier incarnation has named the session, that
-/// incarnation may have accepted our frames. In this case the frames must not be retransmitted, and the
-/// function returns false.
+/// the flow can continue with the peer's present incarnation, which begins at the epoch `peer_begins`. The
+/// flow can continue if this incarnation has named the session and has given it up unused. Retransmission is
+/// then safe, because the incarnation knows which frames it has accepted. If an earlier incarnation has named
+/// the session, that incarnation may have accepted our frames. In this case the flow must not retransmit the
+/// frames, and the function returns false.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;

@@ -26,17 +26,17 @@ class SessionAcceptor {
   SessionAcceptor(const NetworkParts& parts, PeerTable& peers, transport::AdmissionControl& admission,
                   TxScheduler& tx, SessionTable& sessions, PeerReach& reach, AnswerLimiter& answers);
 
-  /// Returns the peer whose flow takes the frame. If the frame belongs to a pending session, the session in
-  /// use is closed, its operations fail, and the pending session replaces it. Returns null if no flow takes
-  /// the frame. In this case the function has counted the frame, and has answered it with a reset or an
-  /// opening if necessary.
+  /// Returns the peer whose flow takes the frame. If the frame belongs to a pending session, closes the
+  /// session in use, so that its operations fail, and replaces it by the pending session. Returns null if no
+  /// flow takes the frame. In this case the function has counted the frame, and has answered it with a reset
+  /// or an opening if necessary.
   RemotePeer* peer_for_frame(Time now, const wire::FrameView& view, const link::Path& from);
   /// Called when the peer's flow has refused the frame. If the frame is from another incarnation, answers it
   /// with a reset.
   void refuse_other_incarnation(Time now, const RemotePeer& peer, const wire::FrameView& view,
                                 const link::Path& from);
-  /// Answers a challenge. If it comes from the peer of the session that it names, the answer is a response.
-  /// If there is no such session, the answer is a reset.
+  /// Answers a challenge. If the challenge comes from the peer of the session that it names, the answer is a
+  /// response. If there is no such session, the answer is a reset.
   void on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from);
   void on_reset(Time now, const wire::FrameView& view, const link::Path& from);
   /// Logs once if the MTU in the peer's opening differs from this node's.

@@ -57,7 +57,8 @@ void SessionTable::close(RemotePeer& peer) {
   ++parts_.environment.counters.sessions_closed;
   const reliability::Handshake& handshake = peer.flow->handshake();
   if (handshake.knows_peer()) {
-    // If nothing of the session has arrived, the peer may still have it, and may use it to call again.
+    // If nothing of the session has arrived, the peer may still have the session, and may use it to call
+    // again.
     if (peer.flow->untouched()) {
       peer.close_before(handshake.peer_epoch());
     } else {
@@ -77,7 +78,7 @@ void SessionTable::promote_pending(RemotePeer& peer) {
   peer.heard_at = peer.pending.since;
 }
 
-/// An epoch near the end of the range is ignored, because it would leave too few larger epochs for later
+/// Ignores an epoch near the end of the range, because it would leave too few larger epochs for later
 /// sessions.
 void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
@@ -194,7 +195,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
   const bool moved = peer->flow->peer_moves() != moves;
   if (moved) {
-    peers_.remove_aliases(peer->common);  // the peer may have lost one of them
+    peers_.remove_aliases(peer->common);  // the peer may have lost one of its addresses
     parts_.environment.log.info("peer %s now has the address %s", peer->name().text().c_str(),
                                 from.to.text().c_str());
   }
@@ -204,10 +205,10 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
 }
 
-/// Only the peer can name both sessions, so a frame that names both is answered on any path. But if it comes
-/// from the new address of a rail, this side first checks that the peer has that address, and does not answer
-/// yet. The peer repeats its challenge. The answer to the repeated challenge shows that this side knows the
-/// address.
+/// Only the peer knows the session numbers of both sides. So this side answers a challenge that names both,
+/// on any path. But if the challenge comes from the new address of a rail, this side does not answer yet, and
+/// first checks that the peer has that address. The peer repeats its challenge. The answer to the repeated
+/// challenge shows that this side knows the address.
 void SessionTable::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = find(view.session);
   const std::uint32_t asker = view.sequence.value;

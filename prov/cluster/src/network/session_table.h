@@ -85,8 +85,8 @@ class SessionTable {
  private:
   static constexpr Duration kIdleBeforeReminder = 400ms;
   static constexpr Duration kReminderInterval = 200ms;
-  /// The interval between reminders while receives from any sender are the only pending operations. It limits
-  /// how often an idle process wakes.
+  /// The interval between reminders while the only pending operations are receives from any sender. This
+  /// interval limits how often an idle process wakes.
   static constexpr Duration kReminderIntervalIdle = 500ms;
   /// The idle time before a reminder while a receive from any sender is pending. With many peers it is
   /// longer.

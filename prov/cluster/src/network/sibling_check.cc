@@ -10,8 +10,8 @@ namespace {
 
 using Claim = RemotePeer::Sibling::Claim;
 
-/// Compares a name with one in the wire format, without the scope, because frames about siblings carry no
-/// scope.
+/// Compares a name with one in the wire format, without the scope of IPv6 addresses, because frames about
+/// siblings carry no scope.
 bool is_block_of(const SocketAddress& name, ConstBytes block) {
   const wire::RailBlock expected = wire::rail_block(name);
   return block.size() == sizeof expected && std::memcmp(block.data(), &expected, sizeof expected) == 0;

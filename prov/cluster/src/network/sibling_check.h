@@ -5,11 +5,12 @@
 // Until the answer arrives, but at most for kLongestWait, this endpoint drops the caller's frames. Otherwise
 // the caller's first access might be refused just because the answer arrives later.
 //
-// This endpoint asks only about a caller that has used the session whose number was sent to its address
-// (session_acceptor.h). Therefore no other process can profit from the answer, and an opening with a forged
-// name causes no question. Endpoints of one process have the same IP address, so this endpoint asks only if
-// the caller and the sibling have the same IP address. Therefore no other host can cause a question to the
-// sibling. Requests and responses use the token bucket of all answers (answer_limiter.h).
+// This endpoint asks only about a caller that has used the session whose number this endpoint has sent to the
+// caller's address (session_acceptor.h). Therefore no other process can profit from the answer, and an
+// opening with a forged name causes no question. Endpoints of one process have the same IP address, so this
+// endpoint asks only if the caller and the sibling have the same IP address. Therefore no other host can
+// cause a question to the sibling. Requests and responses use the token bucket of all answers
+// (answer_limiter.h).
 #pragma once
 
 #include <cstdint>
@@ -40,7 +41,7 @@ class SiblingCheck {
   void on_response(const wire::FrameView& view, const SocketAddress& from);
 
  private:
-  /// This is long enough for a process on a busy machine to answer in the background.
+  /// This time is long enough for a process on a busy machine to answer in the background.
   static constexpr Duration kLongestWait = 2s;
   /// The time between two requests for one session.
   static constexpr Duration kRequestInterval = 20ms;

@@ -41,7 +41,7 @@ void TxScheduler::remove(RemotePeer& peer) {
 void TxScheduler::transmit(Time now) {
   messenger_.on_transmit(now);
   for (std::size_t i = 0; i < tx_pending_.size(); ++i) {
-    if (i != 0) now = clock_.now();  // frames carry the time of their transmission
+    if (i != 0) now = clock_.now();  // each flow needs the time of its own transmission
     RemotePeer& peer = *tx_pending_[i];
     peer.tx_pending = false;
     peers_.serve(peer.common, [&] { transmit(now, peer); });

@@ -7,7 +7,8 @@
 //   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
 // Invariants: a peer is listed here if and only if it has a flow. The deadline of a flow is never earlier
-// than the timer of its peer. A flow that has failed is marked in the peer table and transmits nothing more.
+// than the timer of its peer. If a flow has failed, its peer is marked in the peer table, and the flow
+// transmits nothing more.
 #pragma once
 
 #include <vector>
@@ -74,7 +75,7 @@ class TxScheduler {
     messenger_.acked(acked_tokens_, direct);
   }
   void transmit(Time now);
-  /// Called when the endpoint is about to close. From then on, no flow makes allowance for late turns.
+  /// Called when the endpoint is about to close. After this call, no flow makes allowance for late turns.
   void disregard_turns();
   /// Fires the timers that have expired. Returns true if a timer has fired. In this case, the caller should
   /// read path errors, because they may show why the peer is silent.
@@ -125,7 +126,7 @@ class TxScheduler {
   reliability::TurnDelay turns_;
   const Outage& outage_;
   OutageWatch watch_;
-  Timer review_;                              ///< time of the next review of `watch_`; it has no owner
+  Timer review_;                              ///< fires at the next review of `watch_`; has no owner
   std::vector<carrier::Token> acked_tokens_;  ///< the tokens just taken from a flow
 };
 

@@ -1,8 +1,8 @@
-// Limits the memory for all unknown sources together to `unknown_bytes_max`. For each such source, it counts
-// the session, received frames behind a gap, and answers that the source does not acknowledge. With each
-// frame from a source, it counts the memory of this source anew. If the sum exceeds the limit, it drops
-// sources. It drops idle sources first, beginning with those idle longest. Then it drops active sources,
-// beginning with those that hold most.
+// Limits the memory for all unknown sources together to `unknown_bytes_max`. For each such source, the budget
+// counts the session, received frames behind a gap, and answers that the source does not acknowledge. With
+// each frame from a source, the budget counts the memory of this source anew. If the sum exceeds the limit,
+// the budget drops sources. It drops idle sources first, beginning with those idle longest. Then it drops
+// active sources, beginning with those that hold most.
 #pragma once
 
 #include <cstddef>
@@ -27,9 +27,9 @@ class UnknownBudget {
   void release(RemotePeer& remote) { set_held(remote, 0); }
 
  private:
-  /// Sources that have been silent for this time are dropped before active ones.
+  /// The budget drops sources that have been silent for this time before active ones.
   static constexpr Duration kActive = 1s;
-  /// When the limit is exceeded, sources are dropped until the limit divided by this number is free. The
+  /// When the limit is exceeded, the budget drops sources until the limit divided by this number is free. The
   /// search for sources to drop takes long, and must not be necessary again soon.
   static constexpr std::size_t kFreedPart = 32;
   /// After this many refused remote accesses, the session of an unknown source ends, so that the source

@@ -1,13 +1,13 @@
 // Protects the provider when an application cancels a thread (pthread_cancel). Many functions of the C
 // library are cancellation points: a cancelled thread ends inside such a function. The callers of the
-// function never run again, and the mutexes that they hold stay locked.
+// function do not continue, and the mutexes that they hold stay locked.
 //
 // Rule: a thread inside the provider may end only while it sleeps in WaitSet::sleep or
-// sleep_shortest_cancellable, where it holds nothing. Everywhere else the cancellation stays pending: the
+// sleep_shortest_cancellable, where it holds no lock. Everywhere else the cancellation stays pending: the
 // linker redirects every call of a cancellation point to cancellation_points.cc, which puts the cancellation
 // off. Other libraries (libfabric's log, libcrypto) may also reach a cancellation point. The provider calls
-// them with a PutOffCancellation in scope. Only calls of cancellation points have an extra cost. A libfabric
-// call that makes no system call has none.
+// these libraries with a PutOffCancellation in scope. Only calls of cancellation points have an extra cost. A
+// libfabric call that makes no system call has none.
 #pragma once
 
 #include <pthread.h>

@@ -1,10 +1,11 @@
 // Wraps every cancellation point of the C library that the plugin calls. The wrapper puts cancellation off
 // during the call (cancellation.h says why). CMake reads the names below and passes each to the linker
 // (--wrap). The linker then redirects calls of NAME to __wrap_NAME, and calls of __real_NAME to NAME. Only
-// epoll_pwait and clock_nanosleep are not wrapped, because a thread may end in these.
+// epoll_pwait and clock_nanosleep are not wrapped: these are the two calls in which a thread is allowed to
+// end.
 //
-// The two calls that carry frames pass through syscall(), which is not a cancellation point. Putting
-// cancellation off would cost 110 more instructions for each frame.
+// The two calls that carry frames, recvmmsg and sendmmsg, go through syscall(), which is not a cancellation
+// point. Putting cancellation off would cost 110 more instructions for each frame.
 //
 // The test calls.points fails if the plugin calls a cancellation point that this file does not wrap.
 #include <dirent.h>
@@ -39,7 +40,7 @@ mode_t mode_of(int flags, va_list arguments) {
 
 }  // namespace
 
-// The linker prescribes these names.
+// The linker prescribes the names __real_NAME and __wrap_NAME.
 #define PUT_OFF(name, Result, parameters, arguments) \
   Result __real_##name parameters;                   \
   Result __wrap_##name parameters;                   \

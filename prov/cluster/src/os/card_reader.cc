@@ -13,7 +13,7 @@
 namespace cluster::os {
 namespace {
 
-/// Returns the content of a file of one line. Returns an empty text if the file cannot be read.
+/// Returns the first line of a file. Returns an empty text if the file cannot be read.
 std::string read_line(const std::string& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   char text[64];

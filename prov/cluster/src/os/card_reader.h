@@ -1,6 +1,6 @@
 // Reads what is known about the network card behind an interface: from the driver (ethtool), and from the
 // card's folder below /sys/bus/pci. The folder /sys/class/net is of no use, because it may belong to another
-// network namespace. Cards on the bus belong to no namespace.
+// network namespace. Cards on the bus belong to no namespace, so every process sees them.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace cluster::os {
 
-/// `bus`: the folder with one folder for each card.
+/// `bus`: the folder that contains one folder for each card.
 link::NetworkCard read_network_card(const std::string& interface,
                                     const std::string& bus = "/sys/bus/pci/devices");
 

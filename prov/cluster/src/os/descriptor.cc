@@ -16,8 +16,8 @@ namespace cluster::os {
 namespace {
 
 constexpr std::size_t kWordBits = 64;
-/// Large enough for every descriptor number that fs.nr_open allows by default. Only the pages of the table
-/// that are used take memory.
+/// Large enough for every descriptor number that fs.nr_open allows by default. Unused pages of `owned_bits`
+/// take no memory.
 constexpr std::size_t kDescriptorsMax = 1 << 20;
 
 std::atomic<std::uint64_t> owned_bits[kDescriptorsMax / kWordBits];

@@ -1,5 +1,5 @@
-// A file descriptor with one owner. The destructor closes it, so every error path closes it too. A Descriptor
-// can be moved but not copied.
+// A Descriptor owns a file descriptor. Its destructor closes the file descriptor, so every error path closes
+// it too. A Descriptor can be moved but not copied.
 #pragma once
 
 #include <unistd.h>
@@ -18,14 +18,14 @@ struct OwnedDescriptors {
   static void close_all();
 };
 
-/// Raises the soft limit of descriptors to the hard limit, but at most to 2^20. Each peer on this node needs
-/// one descriptor, and nearly every system has a soft limit of 1024.
+/// Raises the soft limit of descriptors to the hard limit, but at most to 2^20. The process needs one
+/// descriptor for each peer on this node, and nearly every system has a soft limit of 1024.
 void raise_descriptor_limit();
 /// Returns true if this process can now open `descriptors` more descriptors.
 bool can_open(std::size_t descriptors);
 
-// The two functions below describe a failed system call. If the call failed at a limit that the administrator
-// sets, the text says how to raise this limit.
+// The two functions below describe a failed system call. If the call failed because of a limit that the
+// administrator can change, the text says how to raise this limit.
 
 /// Returns a text for an errno, for example "Address already in use" or "Too many open files: raise ulimit
 /// -n".
@@ -62,11 +62,11 @@ class Descriptor {
 };
 
 /// A forked child must not keep the descriptors of its parent. Otherwise the parent's ports, names and
-/// connections would outlive the parent, and its peers would wait for a dead process. Therefore the fork
-/// guard closes these descriptors before fork() returns in the child. The child must neither use nor destroy
-/// its copies of the parent's objects (base/process_generation.h). vfork and clone create a child without
-/// calling fork handlers. Such a child keeps the descriptors until exec() closes them. For this reason peers
-/// on this node also watch the process itself (os/peer_process.h).
+/// connections would outlive the parent, and the parent's peers would wait for a dead process. Therefore the
+/// fork guard closes the child's copies of these descriptors before fork() returns in the child. The child
+/// must neither use nor destroy its copies of the parent's objects (base/process_generation.h). vfork and
+/// clone create a child without calling fork handlers. Such a child keeps the descriptors until exec() closes
+/// them. For this reason peers on this node also watch the process itself (os/peer_process.h).
 struct ForkHandlers {
   void (*prepare)();
   void (*in_parent)();

@@ -12,7 +12,7 @@
 namespace cluster::os {
 namespace {
 
-// Includes the stack that the C library needs to write a log line.
+// This size includes the stack that the C library needs to write a log line.
 constexpr std::size_t kStackBytes = 256 * 1024;
 
 int create_thread(pthread_t& thread, std::size_t stack_bytes, void* (*run)(void*), void* argument) {
@@ -44,7 +44,7 @@ int start_detached_thread(void* (*run)(void*), void* argument) {
 void close_aside(Descriptor descriptor) {
   if (!descriptor) return;
   auto closing = std::unique_ptr<Descriptor>(new (std::nothrow) Descriptor(std::move(descriptor)));
-  if (closing == nullptr) return;  // `descriptor` still has the number, because nothing was constructed
+  if (closing == nullptr) return;  // no constructor ran, so `descriptor` still has the number
   const auto close = [](void* its) -> void* {
     delete static_cast<Descriptor*>(its);
     return nullptr;

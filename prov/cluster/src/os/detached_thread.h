@@ -5,13 +5,13 @@
 
 namespace cluster::os {
 
-/// Starts a thread with a small stack. All signals are blocked in it, so that the kernel delivers them to
+/// Starts a thread with a small stack. The thread blocks all signals, so that the kernel delivers them to
 /// threads of the application. Returns 0 or an errno. The thread may still run while static destructors run.
 int start_detached_thread(void* (*run)(void*), void* argument);
 
 /// Closes the descriptor in a detached thread. Packet sockets need this: the kernel takes tens of
-/// milliseconds to close one, because it waits for RCU grace periods. If there is no memory or no further
-/// thread, the function closes the descriptor itself.
+/// milliseconds to close one, because it waits for RCU grace periods. If memory is short or the thread cannot
+/// start, the calling thread closes the descriptor.
 void close_aside(Descriptor descriptor);
 
 }  // namespace cluster::os

@@ -16,7 +16,8 @@ namespace cluster::os {
 /// Opens a socket for questions to drivers.
 inline Descriptor ethtool_socket() { return Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)); }
 
-/// Returns false if the driver does not answer this question.
+/// Asks the driver of `interface` the question `command`, and stores the reply in `answer`. Returns false if
+/// the driver does not answer.
 template <typename Answer>
 bool ask_driver(const Descriptor& socket, const std::string& interface, std::uint32_t command,
                 Answer& answer) {

@@ -10,9 +10,9 @@
 
 namespace cluster::os {
 
-/// Runs `work` in a thread of its own, and waits for its end in the destructor. If there is no memory or no
-/// further thread, the constructor runs `work` itself. All signals are blocked in the thread, because they
-/// are for the application.
+/// The constructor runs `work` in a new thread, and the destructor waits until `work` has returned. If memory
+/// is short or the thread cannot start, the constructor itself runs `work`. The new thread blocks all
+/// signals, because signals are for the application.
 class HelperThread {
  public:
   explicit HelperThread(const std::function<void()>& work) {

@@ -80,7 +80,7 @@ bool InterfaceWatch::open() {
 }
 
 InterfaceWatch::~InterfaceWatch() {
-  client_.reset();  // the thread uses the other members
+  client_.reset();  // until then, the progress thread uses the other members
   close_aside(std::move(frames_));
 }
 
@@ -179,8 +179,9 @@ bool InterfaceWatch::look() {
 }
 
 /// If the address has moved, schedules announcements and returns a line for the log. The caller must hold the
-/// lock. If no interface has the address, wakes the users, which look for another address. `use.at` then
-/// keeps the last interface, because the address may soon move to another one.
+/// lock. If no interface has the address, wakes the users, which look for another address. In this case
+/// `use.at` keeps the interface that had the address last, because the address may soon appear on another
+/// interface.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
   if (found == nullptr) {
@@ -213,8 +214,8 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
 
 /// Announces the address without writing Ethernet frames: sends an empty datagram to another host of the
 /// network, each time to a different host. When the hardware address changed, the kernel forgot the hardware
-/// addresses of all other hosts. Therefore the kernel must ask all hosts for the hardware address of the
-/// other host before it can send the datagram. This question contains the new hardware address of this node.
+/// addresses of all other hosts. Therefore, before the kernel can send the datagram, it asks all hosts for
+/// the receiver's hardware address. This question contains the new hardware address of this node.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);

@@ -1,7 +1,7 @@
-// While links are open, follows this node's interfaces: their hardware addresses, MTUs, indices and IP
-// addresses. All links of a process and network namespace share one rtnetlink socket, which the progress
-// thread reads. The watch counts the changes. Before it receives frames, a link compares this count with the
-// count that it saw last. If the two differ, the link reads its interface again.
+// While links are open, the watch follows this node's interfaces: their hardware addresses, MTUs, indices and
+// IP addresses. All links of a process in one network namespace share one rtnetlink socket, which the
+// progress thread reads. The watch counts the changes. Before it receives frames, a link compares this count
+// with the count that it saw last. If the two differ, the link reads its interface again.
 //
 // An address that links use may get another hardware address or move to another interface. In this case the
 // watch announces the new hardware address to the other hosts of the network, at once and a few more times.
@@ -9,9 +9,9 @@
 // permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
 // From such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
 //
-// An address that links use may be taken from this host. The watch then wakes the threads that sleep on these
-// links, and the links continue with another address of the interface. Once an interface has the first
-// address of a link again, the link returns to this address.
+// An administrator or a DHCP client may remove an address that links use. The watch then wakes the threads
+// that sleep on these links, and the links continue with another address of the interface. Once an interface
+// has the first address of a link again, the link returns to this address.
 #pragma once
 
 #include <sys/types.h>
@@ -39,8 +39,8 @@ namespace cluster::os {
 class InterfaceWatch {
  public:
   /// Returns the watch of the caller's network namespace. Returns null if the kernel does not report changes,
-  /// or if the progress thread cannot start. The log must outlive all links of the process, because one watch
-  /// serves all links in the namespace.
+  /// or if the progress thread cannot start. `log` must outlive all links of the process, because all links
+  /// in the namespace share the watch of the first one.
   static std::shared_ptr<InterfaceWatch> of_this_namespace(Log& log);
 
   explicit InterfaceWatch(Log& log) : log_(log) {}
@@ -62,7 +62,7 @@ class InterfaceWatch {
   void send(ConstBytes frame, int interface) const;
 
   /// From add_user() until remove_user(), the watch announces the address each time the address moves, and
-  /// raises `lost` at each change while no interface has the address.
+  /// raises `lost` at each change of the interfaces while none has the address.
   void add_user(const SocketAddress& address, int index, Signal& lost);
   void remove_user(const SocketAddress& address, Signal& lost);
 
@@ -113,9 +113,9 @@ class WatchedInterface {
   /// Returns the address that should replace the link's current address. That is the link's first address as
   /// soon as an interface has this address again. Otherwise, if no interface has the current address, it is
   /// another address of the interface that had the current one. Returns nothing if the link keeps its current
-  /// address, or if the interface has no other.
+  /// address, or if the interface has no other address of the same family and scope.
   std::optional<SocketAddress> replacement() const;
-  /// Called after the address of the link was replaced.
+  /// Must be called after the address of the link was replaced.
   void move_to(const SocketAddress& address);
   /// Returns the descriptor that becomes readable when the link may need another address, and stays readable
   /// until renew(). Returns -1 if there is none.
@@ -134,7 +134,7 @@ class WatchedInterface {
         ask_for(*frame.path);
     }
   }
-  /// Returns true if the number of timeouts is one at which ask_for_doubtful() asks.
+  /// Returns true if the path has a number of timeouts at which ask_for_doubtful() asks all hosts.
   static bool asks_all(const link::Path& path) {
     return path.doubts >= kDoubtsToAsk && std::has_single_bit(path.doubts);
   }

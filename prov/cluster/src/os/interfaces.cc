@@ -230,7 +230,7 @@ std::optional<LocalRoute> local_route(const SocketAddress& address) {
   Question& question = request.body;
   question.route.rtm_family = ip.size() == 4 ? AF_INET : AF_INET6;
   question.route.rtm_dst_len = static_cast<unsigned char>(8 * ip.size());
-  // Requests the entry of the routing table, because it contains a prefix and an interface.
+  // Requests the matching entry of the routing table, because only the entry contains the prefix.
   question.route.rtm_flags = RTM_F_FIB_MATCH;
   question.attribute.rta_type = RTA_DST;
   question.attribute.rta_len = static_cast<unsigned short>(RTA_LENGTH(ip.size()));

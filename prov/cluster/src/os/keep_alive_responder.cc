@@ -17,8 +17,9 @@
 namespace cluster::os {
 namespace {
 
-// The thread answers at most 64 keep-alives per 5 ms; the others wait. Therefore a flood does not wake the
-// thread for every frame, and leaves the thread time for its other clients.
+// The progress thread answers at most 64 keep-alives of an endpoint per 5 ms. Further keep-alives wait in the
+// socket. Therefore a flood does not wake the thread for every frame, and leaves the thread time for its
+// other clients.
 constexpr int kAnswersPerInterval = 64;
 constexpr Duration kInterval = std::chrono::milliseconds(5);
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
@@ -51,7 +52,7 @@ bool has_errors(int socket) {
 }
 
 /// Answers waiting keep-alives. ICMP errors keep the socket readable until a thread takes them from the error
-/// queue. This function takes them, because the engine may not run while the application computes.
+/// queue. This function takes them, because the engine may be idle while the application computes.
 NextWake answer_some(UdpPort& port, const KeepAliveAnswerer& answerer, Answered& answered) {
   const auto [socket, address] = port.keep_alives();
   const Time now = SystemClock().now();

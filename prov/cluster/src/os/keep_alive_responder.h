@@ -25,7 +25,8 @@ std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress& asked
 
 /// Makes the background thread answer the keep-alives of the port until the caller drops the returned handle.
 /// If that is not possible, returns null and writes the reason to the log. The endpoint works without a
-/// responder, but its peers consider it dead if its application makes no call for longer than their timeout.
+/// responder, but its peers consider the endpoint dead if the application makes no call for longer than the
+/// peers' timeout.
 std::shared_ptr<void> start_keep_alive_responder(std::shared_ptr<UdpPort> port, Log& log,
                                                  KeepAliveAnswerer answerer = answer_plain_keep_alive);
 

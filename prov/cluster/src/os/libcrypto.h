@@ -1,7 +1,7 @@
 // Implements the primitives of crypto/ with OpenSSL's libcrypto, and AES-128-GCM with Intel's Multi-Buffer
-// Crypto for IPsec where that is installed. The plugin loads these libraries when the first key is used.
-// Therefore the plugin depends on no version of them, and also works without them. It never unloads them,
-// because objects of the libraries may exist until the process ends.
+// Crypto for IPsec where that is installed. The plugin loads these libraries with dlopen() when the first key
+// is used. Therefore the plugin depends on no version of them, and also works without them. The plugin never
+// unloads the libraries, because objects of the libraries may exist until the process ends.
 #pragma once
 
 #include <memory>

@@ -23,8 +23,8 @@
 namespace cluster::os {
 namespace {
 
-/// The queue is long, because all ranks of a large node may connect at the same moment. The kernel limits it
-/// to net.core.somaxconn.
+/// A listener's queue of connections is long, because all ranks of a large node may connect at the same
+/// moment. The kernel limits the length to net.core.somaxconn.
 constexpr int kBacklog = 4096;
 constexpr std::string_view kRefusal = "no";
 constexpr int kPeerPidfd = 77;  ///< SO_PEERPIDFD, which older headers lack
@@ -37,7 +37,7 @@ int with_name(const Descriptor& socket, std::string_view name) {
 }
 
 /// This is more datagrams than the kernel queues for a socket, unless net.unix.max_dgram_qlen was raised. If
-/// more datagrams wait, the socket remains readable.
+/// more datagrams wait, clear() leaves the socket readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor datagram_socket() {
@@ -91,8 +91,8 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
 }
 
 /// Reads numbers from the beginning of a file in /proc. Skips `skipped` of them and returns the next one, or
-/// 0 if there is none. Allocates no memory: the caller has accepted a connection, which would be lost without
-/// memory.
+/// 0 if there is none. Allocates no memory, because a failed allocation would lose the connection that the
+/// caller has accepted.
 unsigned read_number(const char* path, int skipped) {
   const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
   std::array<char, 128> text{};
@@ -105,8 +105,8 @@ unsigned read_number(const char* path, int skipped) {
 
 /// Returns true if `user` is certainly the effective user of this process. The kernel shows all users that
 /// have no number in this user namespace as the overflow user (user_namespaces(7)). Two processes that appear
-/// as the overflow user may therefore have different users. If the namespace maps all users, the overflow
-/// user is an ordinary user.
+/// as the overflow user may therefore have different users. If the namespace maps all users, only one user
+/// has the number of the overflow user, and the result is certain.
 bool is_own(unsigned user) {
   constexpr unsigned kUsers = 0xFFFFFFFF;
   if (user != ::geteuid()) return false;
@@ -314,15 +314,16 @@ void Doorbell::clear() const {
   }
 }
 
-/// EAGAIN has two possible causes. If the peer's queue is full, its doorbell is readable already. If the send
-/// buffer of this socket is full, because stopped peers do not receive, another socket can still send.
+/// EAGAIN has two possible causes. If the peer's queue is full, the peer's doorbell is readable already. The
+/// other cause is that stopped peers do not receive, and the send buffer of this socket is full. Another
+/// socket can then still send.
 void Doorbell::ring(const LocalName& peer) const {
   if (send_byte(socket_, peer) || errno != EAGAIN) return;
   if (const Descriptor other = datagram_socket()) send_byte(other, peer);
 }
 
-/// If this process has no free descriptor to connect to the doorbell, rings the doorbell instead. If the name
-/// does not exist, both calls fail with the same error.
+/// If this process has no free descriptor to connect to the doorbell, rings the doorbell instead. If no
+/// socket has the name, connect() and sendto() fail with the same error.
 bool Doorbell::exists(const LocalName& peer) const {
   if (!asking_) asking_ = datagram_socket();
   const bool found =
@@ -348,8 +349,8 @@ std::string alternative(std::string_view name) {
   return std::string(name) + kSeparator + end;
 }
 
-/// Returns all names in the kernel's table of sockets that may be alternatives of `name`. In this table, an
-/// abstract name begins with @.
+/// Returns the names in the kernel's table of sockets that may be alternatives of `name`, at most
+/// kAlternativesMax. In this table, an abstract name begins with @.
 std::vector<std::string> alternatives_of(std::string_view name) {
   const std::string begin = "@" + std::string(name) + kSeparator;
   std::vector<std::string> found;

@@ -51,8 +51,8 @@ class LocalSocket {
   explicit operator bool() const { return static_cast<bool>(socket_); }
   const Descriptor& socket() const { return socket_; }
 
-  /// Returns true if the other side runs as the effective user of this process. On the connecting side, this
-  /// is the user that the listener had when it called listen().
+  /// Returns true if the other side runs as the effective user of this process. On the connecting side, the
+  /// kernel reports the user that the listener had when it called listen().
   bool same_user() const;
   /// Returns true if the other side runs as another user. If the kernel does not report the user, same_user()
   /// and other_user() both return false.
@@ -79,16 +79,17 @@ class LocalSocket {
 
   enum class Receipt { message, nothing, end, misfit };
   /// Receives one message of exactly message.size() bytes. If `attachment` is not null, the message must
-  /// carry exactly one descriptor, and otherwise none. Returns Receipt::misfit for any other message. The
-  /// message of send_refusal() is a misfit, too; after it, refused() returns true. Returns Receipt::end once
-  /// the other side has closed and all its messages have been received.
+  /// carry exactly one descriptor, and otherwise none. Returns Receipt::misfit for any other message, and
+  /// Receipt::nothing if no message is waiting. The message of send_refusal() is a misfit, too; after it,
+  /// refused() returns true. Returns Receipt::end once the other side has closed and all its messages have
+  /// been received.
   Receipt receive(Bytes message, Descriptor* attachment = nullptr);
 
   /// Waits until a message arrives or the other side closes, but at most for `limit`.
   void wait_for_message(std::chrono::milliseconds limit) const;
 
-  /// Tells the other side that its connection is refused. Without this message, the other side would conclude
-  /// that this process has ended.
+  /// Tells the other side that this side refuses the connection. Without this message, the other side would
+  /// conclude that this process has ended.
   void send_refusal() const;
   bool refused();
   int descriptor() const { return socket_.number(); }
@@ -112,8 +113,8 @@ class LocalSocket {
 
 /// The doorbell of an endpoint: a datagram socket with an abstract name. Any number of peers on this node can
 /// ring it by sending a byte, without a connection. An endpoint needs only two descriptors for the doorbells
-/// of all its peers. It rings their doorbells through the first descriptor. It connects the second descriptor
-/// to a doorbell to ask the kernel whether that doorbell exists.
+/// of all its peers. The endpoint rings the peers' doorbells through the first descriptor. It connects the
+/// second descriptor to a doorbell to ask the kernel whether that doorbell exists.
 ///
 /// A ring does not say which process rang, and processes of other users can ring too. Therefore a ring only
 /// means that the endpoint must check all its peers. A ring is lost if the socket's queue is full. This does
@@ -155,8 +156,8 @@ Descriptor reserve_name(std::string_view name, int& error);
 // By taking many names and alternatives, a user can delay the connections of other users, because a
 // connecting process tries one alternative after another. To limit the delay, the process tries at most
 // kAlternativesMax alternatives for each peer. If the listener is at none of these, the endpoint uses another
-// transport for the peer. A listener takes no alternative if a process of its own user has the name: the name
-// is then in use.
+// transport for the peer. If a process of the listener's own user has the name, the name is in use, and
+// listen_as_own() fails.
 
 inline constexpr std::size_t kAlternativesMax = 1024;
 

@@ -1,6 +1,6 @@
-// The kernel's table of hardware addresses. All network namespaces of a node share it. If it is full, the
-// kernel refuses to send to hosts that are not in it, with ENOBUFS. A full queue of an interface causes the
-// same error.
+// The kernel's table of hardware addresses. All network namespaces of a node share it. If the table is full,
+// the kernel refuses to send to a host that is not in the table, and returns ENOBUFS. A full queue of an
+// interface causes the same error.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,13 @@
 
 namespace cluster::os {
 
-/// Returns how often the kernel has refused an entry since the node started, because the table of this family
-/// was full. Returns 0 if the kernel does not report the number.
+/// Returns how often, since the node started, the kernel has refused an entry because the table of this
+/// family was full. Returns 0 if the kernel does not report the number.
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
 /// Distinguishes a full table from a full queue. A question to the kernel costs more than sending a frame, so
-/// an answer stays valid for kAskAgain. When the table is full for the first time, logs a warning.
+/// this class reuses an answer for the time kAskAgain. When the table is full for the first time, logs a
+/// warning.
 class NeighbourTable {
  public:
   static constexpr Duration kAskAgain = 5ms;

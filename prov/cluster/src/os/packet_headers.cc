@@ -22,8 +22,8 @@ void put16(std::byte* at, std::size_t value) {
   at[1] = static_cast<std::byte>(value);
 }
 
-/// Returns the sum of `start` and all 16-bit words (RFC 1071), not folded yet. The size of `bytes` must be
-/// even.
+/// Returns the sum of `start` and all 16-bit words of `bytes` (RFC 1071). The sum is not folded yet. The size
+/// of `bytes` must be even.
 std::uint32_t sum(ConstBytes bytes, std::uint32_t start) {
   for (std::size_t i = 0; i < bytes.size(); i += 2) start += get16(bytes.data() + i);
   return start;
@@ -168,7 +168,7 @@ void LastHeaders::remember(ConstBytes frame, const link::InFrame& out) {
   const auto differs = [&](std::size_t at, std::size_t bytes) {
     std::fill_n(mask.begin() + static_cast<std::ptrdiff_t>(at), bytes, std::byte{0});
   };
-  differs(0, 6);  // the receiver, which may be all hosts
+  differs(0, 6);  // the destination, which may be the broadcast address
   differs(length_at_, 2);
   if (v4) differs(kEthernetBytes + 4, 2);
   if (v4) differs(kEthernetBytes + 10, 2);

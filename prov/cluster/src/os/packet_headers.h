@@ -2,7 +2,7 @@
 // and UDP. These functions make no system calls.
 //
 // On the EtherType path (link/link.h), a frame has the same headers but the provider's EtherType. The IP
-// stack of the receiving host therefore does not process it, which saves that host one lookup
+// stack of the receiving host therefore does not process the frame, which saves that host one lookup
 // (docs/budget.md).
 //
 // IPv4 datagrams have no UDP checksum, because the payload contains a stronger checksum. But IPv6 requires a
@@ -54,7 +54,8 @@ enum class Framing : std::uint8_t {
   own,            ///< the provider's EtherType, with a UDP checksum of 0
 };
 
-/// Writes the headers for a datagram of `payload` bytes to `out`, which has space for headers_size() bytes.
+/// Writes the headers for a datagram of `payload` bytes to `out`, which must have space for headers_size()
+/// bytes.
 void write_headers(std::byte* out, const Origin& origin, const link::Path& to, std::size_t payload,
                    Framing framing);
 
@@ -74,8 +75,9 @@ struct OffloadHeader {
 };
 static_assert(sizeof(OffloadHeader) == 10);
 
-/// The headers of single frames to one peer. These headers differ only in the lengths and in the IPv4
-/// checksum, so they are written once and kept. Cannot hold headers with a UDP checksum.
+/// The headers of single frames to one peer. From frame to frame, these headers differ only in the lengths
+/// and in the IPv4 checksum. Therefore the sender writes them once and keeps them. A KeptHeaders cannot hold
+/// headers with a UDP checksum.
 class KeptHeaders {
  public:
   /// Writes the headers for this path, without a UDP checksum.
@@ -100,13 +102,13 @@ class KeptHeaders {
 };
 
 /// Reads an Ethernet frame, with the EtherType of IP or of the provider, that arrived on the interface
-/// `index`. Stores in `out` the path back to the sender and the payload, without its padding. Returns false
-/// if the frame does not contain a whole, unfragmented UDP datagram.
+/// `index`. Stores in `out` the path back to the sender, and the payload without the padding of the frame.
+/// Returns false if the frame does not contain a whole, unfragmented UDP datagram.
 bool read_headers(Bytes frame, int index, link::InFrame& out);
 
 /// The headers of a frame that read_headers() has read. Most frames come from the sender of the previous
-/// frame. Their headers differ from those of the previous frame only in lengths, the IPv4 identification, and
-/// checksums.
+/// frame. Their headers differ from those of the previous frame only in lengths, the IPv4 identification,
+/// checksums, and sometimes the destination's hardware address.
 class LastHeaders {
  public:
   /// Remembers the headers of `frame`, which read_headers() has read into `out`.
@@ -136,11 +138,11 @@ class LastHeaders {
   using Pair [[gnu::vector_size(16)]] = std::uint64_t;
   using Words = std::array<Pair, 4>;  ///< no longer than the shortest frame of the protocol with its headers
 
-  Words bytes_{};  ///< the bytes of the headers that do not differ
+  Words bytes_{};  ///< the bytes that are the same in all frames of this sender
   Words mask_{};
   std::size_t headers_ = 0;          ///< size of all headers; 0 if none are remembered
   std::size_t length_at_ = 0;        ///< offset of the length field of IP
-  std::size_t length_excludes_ = 0;  ///< bytes before those that this field counts
+  std::size_t length_excludes_ = 0;  ///< bytes before those that the length field of IP counts
   link::Path from_;
 };
 

@@ -99,14 +99,14 @@ class PacketLink final : public link::Link {
   int without_ring_ = 0;      ///< index of the interface whose frames the socket receives, or 0
   Counters& counters_;
   Log& log_;
-  /// Null until a frame first leaves through the socket, because its buffers take 20 KB.
+  /// Null until a frame first leaves through the socket, because the sender's buffers take 20 KB.
   std::unique_ptr<UdpSender> socket_sender_;
   NeighbourTable neighbours_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
   /// How many of the next receive_burst() calls also poll the socket.
   unsigned socket_polls_left_ = kSocketPollsAfterTraffic;
-  /// Number of polls since the socket was last polled.
+  /// Number of receive_burst() calls since the socket was last polled.
   unsigned polls_since_socket_ = 0;
   MoveHandler moved_;
 };
@@ -147,8 +147,8 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
 /// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
 /// known hardware address of the peer. The first frames to a peer go to all hosts of the network. Only the
 /// peer accepts them, and its answer shows its hardware address. If asks_all() returns true for the number of
-/// timeouts, a frame to a known peer goes to all hosts as well. The peer may have another card by then. After
-/// fewer timeouts it does not: with many hosts, a busy processor is the more frequent cause.
+/// timeouts, a frame to a known peer goes to all hosts as well, because the peer may have another card by
+/// then. After fewer timeouts, a busy processor is the more likely cause.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {
@@ -212,7 +212,8 @@ bool PacketLink::socket_is_due() {
 inline std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames, own_);
   const bool both = !ring_->idle();
-  // If a frame waits in the IP ring, leaves part of the space for that ring, even if the other ring is full.
+  // If a frame waits in the IP ring, leaves a quarter of the space for that ring, even if the EtherType ring
+  // is full.
   const std::size_t most = both ? frames.size() - frames.size() / 4 : frames.size();
   const std::size_t small = ethertype_ring_->idle() ? 0 : ethertype_ring_->receive(frames.first(most), own_);
   return both ? small + ring_->receive(frames.subspan(small), own_) : small;
@@ -284,8 +285,8 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Opens the rings of a link in the group. If the group does not work and the settings allow it, opens them
-/// outside the group.
+/// Opens the rings of a link in the group of this user and interface. If the group does not work and the
+/// settings allow it, opens them outside the group.
 class PacketRings {
  public:
   PacketRings(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,
@@ -362,10 +363,10 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
     PacketRings opener(port->name(), interface, settings, environment);
-    const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // spares the stack of fi_enable
+    const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // on the heap, to save stack
     {
-      // Whenever the kernel creates a ring, it waits for RCU grace periods. The thread makes these waits
-      // overlap.
+      // Whenever the kernel creates a ring, it waits for RCU grace periods. The helper thread makes the waits
+      // for both rings overlap.
       std::optional<HelperThread> meanwhile;
       if (wants_ethertype) meanwhile.emplace([&] { ethertype_ring = ethertype_opener->open_ethertype(); });
       ring = opener.open_main();
@@ -380,7 +381,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     }
     if (ring && wants_ethertype && !ethertype_ring) ethertype_opener->warn_of_missing_ethertype();
   }
-  // The socket begins to ignore the interface after the ring is open, so that no frame is lost. In between, a
+  // The socket begins to ignore the interface after the ring is open, so that no frame is lost. Until then, a
   // frame may arrive twice: through the socket and through the ring. Such a duplicate does no harm.
   if (ring && !port->ignore_interface(interface.index)) error = ENOPROTOOPT;
   if (error != 0) {

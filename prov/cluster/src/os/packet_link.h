@@ -4,8 +4,8 @@
 // system calls. The packets of this link have the same format as those of the udp link. Therefore an endpoint
 // with a packet link can communicate with one that has a udp link.
 //
-// The rings of all endpoints of a user on the interface form a group (os/ring_group.h). A ring cannot leave
-// the group for another interface. If the endpoint's address moves to another interface, the endpoint
+// The rings of all endpoints of a user on the interface form a group (os/ring_group.h). A ring of a group
+// cannot move to another interface. If the endpoint's address moves to another interface, the endpoint
 // receives through its UDP socket until the address comes back.
 //
 // The endpoint's UDP socket receives the frames that do not enter the ring. These are frames from this host
@@ -18,13 +18,13 @@
 // learns the hardware address from the answer. The kernel refuses to send if its neighbour table is full. In
 // this case the link sends the frame to the last known hardware address, or else to all hosts of the network.
 // (The destination's ring accepts no broadcast frames, so the destination's UDP socket receives the frame.)
-// If instead the queue of the interface is full, the frame waits.
+// If the kernel refuses a frame because the queue of the interface is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress
-// filters can drop it. A peer sends on the EtherType path only after all its frames on the IP path are
-// acknowledged (multipath/path_manager.h). Those frames have then left the IP ring. Frames of this peer that
-// are in the IP ring now were sent later than its frames in the ring of the EtherType path. Therefore the
+// filters can drop it, so the filters would have no effect. A peer sends on the EtherType path only after all
+// its frames on the IP path are acknowledged (multipath/path_manager.h). Those frames have then left the IP
+// ring. So if both rings contain frames of a peer, the peer sent those in the IP ring later. Therefore the
 // link polls the ring of the EtherType path first.
 #pragma once
 
@@ -53,11 +53,11 @@ struct PacketSettings {
   /// Whether to use the EtherType path. If unset, the link uses it only if the interface has a single receive
   /// queue. With several queues, one of them would receive all frames of this path.
   std::optional<bool> ethertype = std::nullopt;
-  NeighbourTable::Overflows neighbour_overflows = os::neighbour_overflows;  ///< another one in tests
+  NeighbourTable::Overflows neighbour_overflows = os::neighbour_overflows;  ///< tests replace it
 };
 
-/// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. `group`: set to
-/// the table of the group of rings, if the link is a member and the pointer is not null.
+/// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. If `group` is
+/// not null, sets it to the table of the group of the link's rings, or to null if there is no group.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason,

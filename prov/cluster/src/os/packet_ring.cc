@@ -37,7 +37,7 @@ static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOff
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kBlocksMax = 64;
-/// Gives about 600 slots for small frames if there are 64 slots for super-frames.
+/// This number gives about 600 slots for small frames if there are 64 slots for super-frames.
 constexpr std::size_t kSlotsPerSmallBlock = 64;
 static_assert(kSuperFrameSlot % TPACKET_ALIGNMENT == 0 && kCacheLine % TPACKET_ALIGNMENT == 0);
 static_assert(kSuperFrameSlot >= kSlotHead + 65535);
@@ -74,14 +74,15 @@ RingKind kind_of(const RingShape& shape, const SocketAddress& ours) {
   return ours.family() == SocketAddress::Family::v6 ? RingKind::v6 : RingKind::v4;
 }
 
-/// Returns the layout of the rings of this shape. Assumes that the kernel can do what its version supports.
+/// Returns the layout of the rings of this shape. Judges only by the version of the kernel whether it can
+/// write offload headers.
 RingLayout layout_of(const RingShape& shape) {
   return {static_cast<std::uint32_t>(shape.slot_bytes), shape.joined && rings_know_segments()};
 }
 
-/// Gives an unbound socket a ring, and binds it to the interface. The socket already has its filter. A socket
-/// of protocol 0 receives nothing until it is bound. Therefore no frame enters the ring without passing the
-/// filter.
+/// Gives an unbound socket a ring, and binds the socket to the interface. The socket already has its filter.
+/// A socket of protocol 0 receives nothing until it is bound. Therefore no frame enters the ring without
+/// passing the filter.
 int set_up(int socket, int index, const RingShape& shape, std::size_t blocks, bool offload_headers) {
   if (offload_headers && !ask_for_offload_headers(socket)) return errno;
   const int version = TPACKET_V2;
@@ -146,8 +147,8 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
   std::unique_ptr<PacketRing> ring(new PacketRing(std::move(seat), index, ours, shape,
                                                   {static_cast<std::byte*>(memory), bytes}, environment));
   if (group != nullptr && !group->enter(*ring->seat_, failure.group)) return nullptr;
-  // The kernel replaces a program only after all frames that the old program and the old filter have accepted
-  // are in the ring. So all these frames are in the ring now.
+  // enter() has replaced the program of the group. The kernel completes the replacement only after all frames
+  // that the old program and the old filter accepted are in the ring. So empty() drops all these frames.
   if (inherited) ring->empty();
   return ring;
 }
@@ -173,13 +174,13 @@ PacketRing::PacketRing(std::unique_ptr<RingSeat> seat, int index, const SocketAd
 
 PacketRing::~PacketRing() { munmap(memory_.data(), memory_.size()); }
 
-/// Gives all slots back to the kernel. This drops the frames that arrived for the previous owner of the ring.
+/// Gives all slots back to the kernel, and so drops the frames in them.
 void PacketRing::empty() {
   for (std::byte* const slot : slots_) status_of(slot).store(TP_STATUS_KERNEL, std::memory_order_release);
 }
 
-/// Finds the first filled slot: the slot before it belongs to the kernel. If all slots are filled, their
-/// order is unknown, and the function drops all frames.
+/// Finds the first filled slot, which is the filled slot behind a slot of the kernel. If all slots are
+/// filled, their order is unknown, and the function drops all frames.
 bool PacketRing::find_first() {
   const auto filled = [&](std::size_t i) {
     return (status_of(slots_[i]).load(std::memory_order_acquire) & TP_STATUS_USER) != 0;
@@ -247,7 +248,7 @@ inline bool PacketRing::read_slot(std::byte* slot, std::uint32_t status,
   return true;
 }
 
-/// Reads the headers of a frame that differ from those of the last frame.
+/// Reads the headers of a frame if they differ from those of the previous frame.
 bool PacketRing::read_source(Bytes bytes, const std::vector<SocketAddress>& own, link::InFrame& frame) {
   frame.from = {};
   if (!read_headers(bytes, index_, frame)) {

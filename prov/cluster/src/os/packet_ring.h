@@ -1,16 +1,16 @@
-// Receives frames without a system call, through a ring of slots shared with the kernel (TPACKET_V2). The
-// later version 3 delivers blocks of frames on a timer, which delays them by milliseconds. The kernel copies
-// each frame that passes the filter into the next slot and sets the slot's status word. The receiver reads
-// the frame and resets the word.
+// Receives frames without a system call, through a ring of slots shared with the kernel (TPACKET_V2). Version
+// 3 is of no use here: it delivers blocks of frames on a timer, which delays the frames by milliseconds. The
+// kernel copies each frame that passes the filter into the next slot and sets the slot's status word. The
+// receiver reads the frame and resets the word.
 //
 // A slot for IP frames holds the largest super-frame (64 KiB), because the kernel delivers a super-frame
 // whole. A slot for the provider's EtherType holds one frame. If no slot is free, the kernel drops the frame
 // and counts it.
 //
-// A ring usually belongs to a group (os/ring_group.h). Without a group, each frame for another ring would
-// also run the filter of this ring. A ring of a group may be inherited from a member that has left. The new
-// owner empties it, but does not know which slot the kernel fills next. It finds the slot when the first
-// frame arrives.
+// A ring usually belongs to a group (os/ring_group.h). Without groups, the kernel would run the filter of
+// every ring on each frame. A ring of a group may be inherited from a member that has left. The new owner
+// empties the ring, but does not know which slot the kernel fills next. The owner finds this slot when the
+// first frame arrives.
 #pragma once
 
 #include <atomic>
@@ -46,7 +46,7 @@ struct RingShape {
   bool joined = false;  ///< the kernel may join frames of this type
 };
 
-/// Why a ring cannot be opened: an errno of the kernel about this process, or a text about its group.
+/// Why a ring cannot be opened: the errno of a failed system call, or a text about the group.
 struct RingFailure {
   int error = 0;
   std::string group;
@@ -65,8 +65,8 @@ class PacketRing {
   PacketRing& operator=(const PacketRing&) = delete;
 
   /// Does what Link::receive_burst() does. First gives the slots of the frames from the previous call back to
-  /// the kernel. `own`: the addresses of this node. Refuses frames from these addresses. They are forged,
-  /// because what this node sends to itself does not travel over the wire.
+  /// the kernel. `own`: the addresses of this node. Refuses frames from these addresses. Such frames are
+  /// forged, because what this node sends to itself does not travel over the wire.
   std::size_t receive(std::span<link::InFrame> frames, const std::vector<SocketAddress>& own);
   /// Returns true if receive() has nothing to do.
   bool idle() const { return held_ == 0 && !waiting() && next_known_; }

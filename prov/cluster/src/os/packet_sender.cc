@@ -59,7 +59,7 @@ PacketSender::PacketSender(Descriptor socket, int index, const Origin& origin,
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
   // batch_ must observe segment_max_, because the kernel checks the size of single frames (EMSGSIZE), but not
-  // of segments.
+  // the size of the segments of a super-frame.
   const std::size_t sent = batch_.send(
       frames, segment_max_, socket_.number(), counters_,
       [this](std::span<const link::OutFrame> run, std::size_t i) { open_message(run, headers_[i].data()); });
@@ -67,7 +67,7 @@ std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
   return over(sent, frames.size());
 }
 
-/// Headers with a UDP checksum are not kept.
+/// Does not keep headers with a UDP checksum.
 void PacketSender::keep_headers(const link::OutFrame& frame) {
   const bool ethertype = by_ethertype(*frame.path, frame.size);
   if (origin_.address.family() == SocketAddress::Family::v6 && !ethertype) return;
@@ -83,7 +83,8 @@ std::optional<std::size_t> PacketSender::send_on_kept_path(const link::OutFrame&
   return sent != 0 ? sent : over(sent, 1);
 }
 
-/// Returns how many of the frames count as sent.
+/// Returns how many of the frames count as sent. If the kernel accepted none because there is no carrier, all
+/// of them do.
 std::size_t PacketSender::over(std::size_t sent, std::size_t frames) {
   if (sent != 0 || frames == 0 || has_carrier()) return sent;
   counters_.link_unsendable += frames;

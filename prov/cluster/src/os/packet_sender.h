@@ -1,6 +1,6 @@
 // Sends bursts as raw Ethernet frames through a packet socket that receives nothing. Every message begins
-// with a virtio_net_hdr. With it, a run of frames goes to the driver as one super-frame, which the NIC or the
-// kernel divides into frames (UDP segmentation offload).
+// with a virtio_net_hdr. With this header, a run of frames goes to the driver as one super-frame, which the
+// NIC or the kernel divides into frames (UDP segmentation offload).
 #pragma once
 
 #include <array>

@@ -1,15 +1,15 @@
 // Collects the ICMP errors of one port from the error queues of its sockets, and hands them to the engine.
 //
-// An error queue uses space of the socket's receive buffer, and keeps the socket readable. A host that forges
-// errors can therefore take space from received frames, and can wake sleeping processes. For this reason the
-// engine and the keep-alive responder empty the queues as soon as a call on a socket reports an error. This
-// object keeps the errors until the engine takes them. A real network sends far fewer than kPerInterval
-// errors per kInterval. If more arrive, this object tells the kernel to queue no errors for kShut. During
-// this time the kernel drops errors before they reach a queue. This loses no information, because a real
-// error repeats about once a second.
+// Errors in a queue use space of the socket's receive buffer, and keep the socket readable. A host that
+// forges errors can therefore take space from received frames, and can wake sleeping processes. For this
+// reason the engine and the keep-alive responder empty the queues as soon as a call on a socket reports an
+// error. This object keeps the errors until the engine takes them. A real network sends far fewer than
+// kPerInterval errors per kInterval. If more arrive, this object tells the kernel to queue no errors for
+// kShut. During this time the kernel drops errors before they reach a queue. A real error is not lost for
+// long, because it repeats about once a second.
 //
 // A forger can choose to which socket of the port the kernel hands its errors. Therefore drain() takes one
-// error from each socket in turn.
+// error from each socket in turn, so that forged errors at one socket do not delay real errors at another.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@ class PathErrorGate {
   /// Counts an error. If the count exceeds kPerInterval, shuts the gate and returns false.
   bool admit(Time now);
   bool shut() const { return shut_; }
-  /// Opens the gate if it has been shut for kShut, and returns true if it did so.
+  /// Opens the gate if it has been shut for kShut. Returns true if this call has opened the gate.
   bool reopen(Time now);
 
  private:
@@ -47,7 +47,7 @@ class PathErrorQueue {
  public:
   explicit PathErrorQueue(SocketAddress::Family family) : family_(family) {}
 
-  /// Adds a socket of the port. It must stay open until remove().
+  /// Adds a socket of the port. The socket must stay open until remove().
   void add(int socket);
   void remove(int socket);
   /// Empties the error queues of the sockets.
@@ -71,8 +71,8 @@ class PathErrorQueue {
   PathErrorGate gate_;
   std::array<int, kSocketsMax> sockets_{};
   std::size_t count_ = 0;
-  /// A ring: a new error replaces the oldest. Most ports never have an error, so the first error allocates
-  /// the memory.
+  /// A ring: if it is full, a new error replaces the oldest. Most ports never have an error, so the first
+  /// error allocates the memory.
   std::vector<link::PathError> kept_;
   std::size_t first_ = 0;
   std::size_t waiting_ = 0;

@@ -4,13 +4,13 @@
 //
 // The file: the maps of the other process in /proc identify the file by device and inode. We open it through
 // map_files of that process (which needs privileges), through its path, or through an open descriptor of that
-// process. We use the opened file only if its device and inode are the same. We do not map files of other
-// file systems, because reading their pages may fail.
+// process. We use the opened file only if its device and inode are those in the maps. We do not map files on
+// disk, because reading their pages may fail.
 //
 // The process: /proc/PID may meanwhile belong to another process, or to a process of another PID namespace.
 // Therefore we open the directory /proc/PID once, and everything else relative to it. An open directory of
-// /proc always refers to the same process. The guard page (os/process_memory.h) shows that it is the right
-// process. We check the guard page last: if the process still has the page at the end, it was the right
+// /proc always refers to the same process. The guard page (os/process_memory.h) shows whether this process is
+// the right one. We check the guard page last: if the process still has the page at the end, it was the right
 // process during all earlier steps.
 //
 // The pages: the file may have no page at an address yet. If the system then has no memory for one, an access
@@ -90,7 +90,7 @@ class PeerMapping {
   Bytes range_;
   std::vector<bool> populated_;  ///< one bit for each chunk of the range
   std::size_t unpopulated_ = 0;  ///< number of chunks that are not populated yet
-  std::size_t ready_bytes_ = 0;  ///< the size of the range once all chunks are populated
+  std::size_t ready_bytes_ = 0;  ///< the size of the range once all chunks are populated, otherwise 0
 };
 
 }  // namespace cluster::os

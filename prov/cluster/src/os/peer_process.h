@@ -3,8 +3,9 @@
 // readable once the process has ended.
 //
 // A process keeps the handles of at most kHandlesMax other processes. It identifies further peers by their
-// PID and by the inode of a handle. Since Linux 6.9, that inode differs between two processes that had the
-// same PID. Nothing announces the end of such a peer, so the user of this class must call ended() regularly.
+// PID and by the inode of a handle that it has closed again. Since Linux 6.9, that inode differs between two
+// processes that had the same PID. Nothing announces the end of such a peer, so the user of this class must
+// call ended() regularly.
 #pragma once
 
 #include <cstdint>

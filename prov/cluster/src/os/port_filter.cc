@@ -155,7 +155,7 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
 }
 
 FilterProgram frames_beside_ring(int index) {
-  constexpr std::uint32_t kUdpHeader = 8;  // the program of a UDP socket sees this header
+  constexpr std::uint32_t kUdpHeader = 8;  // a program of a UDP socket sees the packet from the UDP header on
   FilterProgram program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_PKTTYPE)),
                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_BROADCAST, 6, 0),
                         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_IFINDEX)),
@@ -280,7 +280,7 @@ class PortSearch {
     halve(rings.subspan(lower));
   }
 
-  /// All rings have the same port. Compares the addresses only if there are several rings.
+  /// All rings must have the same port. Compares the addresses only if there are several rings.
   void append_port(std::span<const RingTarget> rings) {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, port(rings.front()), 1, 0));
     program_.push_back(BPF_STMT(BPF_RET | BPF_K, 0));

@@ -23,18 +23,19 @@ namespace cluster::os {
 
 using FilterProgram = std::vector<sock_filter>;
 
-/// Returns a program for a packet socket. It accepts an Ethernet frame if the frame has this EtherType, is
-/// addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. It refuses packets
-/// with IP options or extension headers. If `thinning` is on, it also refuses frames that `thinning` puts
-/// aside. With the EtherType of IP, it refuses the frames with which a session or a path begins. These are
-/// frames with an opening, challenges, association requests, and the answers to challenges and association
-/// requests. These frames have to pass the host's firewall, which does not see the frames of a ring.
+/// Returns a program for a packet socket. The program accepts an Ethernet frame if the frame has this
+/// EtherType, is addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. It
+/// refuses packets with IP options or extension headers. If `thinning` is on, it also refuses frames that
+/// `thinning` puts aside. With the EtherType of IP, it refuses the frames with which a session or a path
+/// begins. These are frames with an opening, challenges, association requests, and the answers to challenges
+/// and association requests. These frames have to pass the host's firewall, which does not see the frames of
+/// a ring.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
-/// Returns a program for a UDP socket. It accepts the packets that the ring refuses, that is, those with
-/// which a session or a path begins. It also accepts packets that arrived on other interfaces than `index`,
-/// or that were sent to all hosts.
+/// Returns a program for a UDP socket. The program accepts the packets that the ring refuses, that is, those
+/// with which a session or a path begins. It also accepts packets that arrived on other interfaces than
+/// `index`, or that were sent to all hosts.
 FilterProgram frames_beside_ring(int index);
 
 /// The sockets of a reuseport group, numbered in the order in which they were bound.
@@ -63,9 +64,9 @@ struct RingTarget {
   std::uint32_t index = 0;
 };
 
-/// Returns a program for a fanout group of rings. It returns the number of the ring whose address is the
-/// destination of a frame, and 0 if there is none. It does not check anything else, because each ring has the
-/// filter frames_for(). The program finds the port with a binary search.
+/// Returns a program for a fanout group of rings. The program returns the number of the ring whose address is
+/// the destination of a frame, and 0 if there is none. It does not check anything else, because each ring has
+/// the filter frames_for(). The program finds the port with a binary search.
 FilterProgram spreading(std::span<const RingTarget> rings);
 
 /// Returns a program that refuses all frames.

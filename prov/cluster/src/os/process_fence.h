@@ -17,7 +17,7 @@
 namespace cluster::os {
 
 /// Registers this process. Returns true if the fences of other registered processes include this process, and
-/// its fences include them. Only the first call makes a system call.
+/// the fences of this process include the others. Only the first call makes a system call.
 bool register_process_fence();
 
 /// Executes a full fence in this thread and, if this process has registered, in all threads of all registered
@@ -25,7 +25,7 @@ bool register_process_fence();
 void fence_processes();
 
 /// Returns the function that executes a full fence in all threads of this process. Returns null if the kernel
-/// lacks or forbids it. Only the first call makes a system call.
+/// lacks or forbids membarrier. Only the first call makes a system call.
 ThreadFence thread_fence();
 
 }  // namespace cluster::os

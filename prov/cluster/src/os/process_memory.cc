@@ -92,7 +92,7 @@ namespace {
 constexpr std::size_t kGuardBytes = 4096;
 constexpr int kGuardAttempts = 16;
 #ifdef __SANITIZE_THREAD__
-constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer uses the usual range itself
+constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer uses the range below itself
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 27;
 #else
 /// Linux places programs and heaps below this range, and libraries and stacks above it.

@@ -110,7 +110,7 @@ void ProgressThread::serve() {
   for (;;) {
     {
       const std::lock_guard guard(mutex_);
-      signal_->lower();  // before the flags are read, so that none is missed
+      signal_->lower();  // before the loop reads the flags `hurried`, so that it misses none
       collect_readable();
       const Time now = clock_.now();
       Time next = kNever;

@@ -30,9 +30,9 @@ struct NextWake {
 /// until a running call has returned. If the thread cannot start, returns null and sets `error` to an errno.
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error);
 
-/// Makes the background thread run a client now instead of at its time. `client` is the pointer of the handle,
-/// which must exist meanwhile. Never waits for a running client, so a client or an engine may call it. Does
-/// nothing in a forked child.
+/// Makes the background thread run a client now, before the client is due. `client` is the pointer in the
+/// client's handle, which must exist until this function returns. Never waits for a running client, so a
+/// client or an engine may call it. Does nothing in a forked child.
 void hurry_progress_client(void* client);
 
 }  // namespace cluster::os

@@ -33,13 +33,13 @@ namespace {
 /// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
 constexpr Duration kPatience = 20s;
 constexpr Duration kLookAgain = 1ms;
-/// A process that waits for its turn looks at the table without the lock. Once in this number of looks, it
-/// takes the lock.
+/// A process that waits until its socket can enter the fanout group reads the table without the lock. The
+/// process takes the lock only once in this number of looks.
 constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
-/// The rings of a group may take 1/kMemoryShare of the node's memory, and at least kGroupBytesMin. A ring
-/// that would exceed this limit gets only one block.
+/// The rings of a group may take 1/kMemoryShare of the node's memory, or kGroupBytesMin if that is more. A
+/// ring that would exceed this limit gets only one block.
 constexpr std::size_t kMemoryShare = 32;
 constexpr std::size_t kGroupBytesMin = 64 * 1024 * 1024;
 
@@ -66,7 +66,7 @@ bool set_lock(const Descriptor& file, off_t at, short type, int wait = F_SETLK) 
   return result == 0;
 }
 
-/// Calls `attempt` until it returns true. Returns false if that takes too long.
+/// Calls `attempt` until it returns true. Returns false if that takes longer than kPatience.
 template <typename Attempt>
 bool await(const Attempt& attempt) {
   SystemClock clock;
@@ -97,7 +97,7 @@ int fanout_join(int socket, std::uint32_t id, bool fresh) {
   return setsockopt(socket, SOL_PACKET, PACKET_FANOUT, &word, sizeof word) == 0 ? 0 : errno;
 }
 
-/// Reads the id of the group that `socket` is in. Returns 0 or an errno.
+/// Reads the id of the fanout group that `socket` is in. Returns 0 or an errno.
 int read_fanout_id(int socket, std::uint32_t& id) {
   std::uint32_t word = 0;
   socklen_t size = sizeof word;
@@ -129,12 +129,12 @@ class TableLock {
 const char* const kStopped =
     "another process of this user has locked the table of rings for too long (is it stopped?)";
 
-/// The groups of this process.
+/// A group that this process has opened.
 struct KnownGroup {
   std::uint64_t name_space;
   int index;
   uid_t user;
-  pid_t process;  ///< a forked child has not inherited the descriptors
+  pid_t process;  ///< the process that opened the group; a forked child has none of the descriptors
   RingGroup* group;
   unsigned users;
 };
@@ -152,8 +152,8 @@ std::vector<KnownGroup>& known_groups() {
 }  // namespace
 
 /// Makes the system calls for the steps of one seat. The destructor closes the sockets that were withdrawn
-/// from the keeper. The object must be destroyed after the lock is released, because each close starts a
-/// thread, which takes some time.
+/// from the keeper. The caller must destroy the object after it has released the lock, because each close
+/// starts a thread, which takes some time.
 class SeatKernel final : public RingKernel {
  public:
   SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
@@ -191,8 +191,9 @@ class SeatKernel final : public RingKernel {
   std::vector<Descriptor> withdrawn_;
 };
 
-/// A process must close the file of a group before it opens it again, because any close() of the file
-/// releases all locks that the process holds on it. Therefore a group is destroyed under the mutex.
+/// A process must close the file of a group before it opens the file again. The reason is that any close() of
+/// a file releases all locks of the process on the file. Therefore the process destroys a group under the
+/// mutex.
 std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
   const std::lock_guard guard(known_mutex());
   std::vector<KnownGroup>& all = known_groups();
@@ -227,7 +228,8 @@ RingGroup::RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, Share
 std::unique_ptr<RingGroup> RingGroup::open(int index, std::string& reason) {
   std::unique_ptr<RingGroup> group;
   const std::string name = group_name(index);
-  // An attempt fails if another process is just founding the group, or if the last process of the group ends.
+  // An attempt can fail because another process is just founding the group, or because the last process of
+  // the group ends. In both cases the next attempt can succeed.
   await([&] {
     bool unanswered = false;
     if (LocalSocket member = connect_to_own(name, false, reason)) {
@@ -321,7 +323,8 @@ void RingGroup::answer_joiners() const {
   }
 }
 
-/// F_GETLK does not report a lock of the calling process, so this process is checked first.
+/// F_GETLK does not report a lock of the calling process, so the function first compares the number with that
+/// of this process.
 bool RingGroup::lives(std::uint32_t process) const {
   if (process == self_) return true;
   struct flock lock {};
@@ -457,7 +460,7 @@ std::optional<std::size_t> sockets_in_fanout(std::uint32_t id) {
   std::size_t count = 0;
   const int error = ask(netlink_socket(NETLINK_SOCK_DIAG), request, [&](ConstBytes message) {
     each_attribute_behind<packet_diag_msg>(message, [&](unsigned type, ConstBytes value) {
-      std::uint32_t word = 0;  // the id, and the type of the fanout group
+      std::uint32_t word = 0;  // the id and the type of the fanout group
       if (type != PACKET_DIAG_FANOUT) return;
       read_number(value, word);
       count += (word & 0xffff) == id;

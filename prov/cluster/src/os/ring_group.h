@@ -3,16 +3,17 @@
 // ns. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter runs. So a
 // frame costs the same with 1 ring and with 256.
 //
-// There is no daemon. All processes of the group share a table of the places (os/ring_table.h), a keeper of
-// the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains the index
-// of the interface and the user ID. A process that joins connects to it, and the progress thread of any
-// process of the group answers with the descriptors of all three. If nobody listens, the process founds the
-// group. When the last process ends, however it ends, the kernel frees everything.
+// There is no daemon. All processes of the group share a table of the members' places (os/ring_table.h), a
+// keeper of the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains
+// the index of the interface and the user ID. A process that joins connects to the listener. The progress
+// thread of any process of the group answers with the descriptors of table, keeper and listener. If nobody
+// listens, the process founds the group. When the last process ends, however it ends, the kernel frees
+// everything.
 //
 // Each process holds a lock on one byte of the table until it ends. From these locks, the others know which
-// processes are dead. The kernel numbers the rings. The number of a ring does not change while it is in the
-// group. So frames reach the right ring even when members join, leave or die. In addition each ring has its
-// own filter, so a wrong number could only lose frames.
+// processes are dead. The kernel numbers the rings. The number of a ring does not change while the ring is in
+// the group. So frames reach the right ring even when members join, leave or die. In addition each ring has
+// its own filter. So if the program ever chose a wrong ring, the frame would only be lost.
 //
 // The steps of a member are in os/ring_steps.h. A process that joins installs a new program. The kernel takes
 // milliseconds to replace a program, so processes that join at the same time share one installation.
@@ -39,7 +40,7 @@ namespace cluster::os {
 
 class RingGroup;
 
-/// The packet socket of a ring, and its place in a group. The destructor leaves the group.
+/// The packet socket of a ring, and the place of the ring in a group. The destructor gives up the place.
 struct RingSeat {
   RingSeat(std::shared_ptr<RingGroup> its_group, RingKind its_kind)
       : group(std::move(its_group)), kind(its_kind) {}
@@ -71,13 +72,14 @@ class RingGroup {
   static std::unique_ptr<RingSeat> take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                         const SocketAddress& address, const RingLayout& layout,
                                         std::size_t blocks, std::size_t members_max, std::string& reason);
-  /// Makes the frames of this place arrive in its ring. Unless the seat is inherited, its socket must have a
-  /// ring and be bound to the interface. On failure, returns false and writes the cause to `reason`.
+  /// Makes the frames to the address of this place arrive in the ring of the place. Unless the seat is
+  /// inherited, the seat's socket must have a ring and must be bound to the interface. On failure, returns
+  /// false and writes the cause to `reason`.
   bool enter(RingSeat& seat, std::string& reason);
   /// Makes the frames to another address arrive in the ring of this place. On failure, returns false and
   /// writes the cause to `reason`.
   bool readdress(RingSeat& seat, const SocketAddress& address, std::string& reason);
-  /// Returns the table, for reports. It may outlive the group.
+  /// Returns the table, for reports. The table may outlive the group.
   std::shared_ptr<const RingTable> shared_table() const { return {memory_, &table()}; }
 
  private:
@@ -100,12 +102,12 @@ class RingGroup {
 
   LocalSocket door_;
   RingKeeper keeper_;
-  Descriptor file_;  ///< the memory of the table; its locks belong to this process
+  Descriptor file_;  ///< the file of the table; the process locks single bytes of it
   std::shared_ptr<SharedMemory> memory_;
   std::uint32_t self_ = 0;  ///< the number of this process in the group, from 1
   std::mutex table_mutex_;  ///< the locks of the file do not exclude other threads of this process
   std::array<std::mutex, kRingKinds> program_mutexes_;
-  /// Declared last and so destroyed first, because the thread uses the other members.
+  /// Declared last and so destroyed first, because the progress thread uses the other members.
   std::shared_ptr<void> client_;
 };
 

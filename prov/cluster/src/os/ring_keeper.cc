@@ -56,7 +56,8 @@ RingKeeper RingKeeper::open(int& error) {
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
   socklen_t size = sizeof name;
-  // The kernel chooses a name. Once the socket is connected to itself, nobody else can send to the name.
+  // The kernel chooses a name. Once the socket is connected to itself, nobody else can send to the name. The
+  // loop below drops messages that another process has sent before.
   const bool connected = number >= 0 &&
                          bind(number, reinterpret_cast<sockaddr*>(&name), sizeof(sa_family_t)) == 0 &&
                          getsockname(number, reinterpret_cast<sockaddr*>(&name), &size) == 0 &&

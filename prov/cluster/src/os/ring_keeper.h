@@ -28,7 +28,7 @@ class RingKeeper {
 
   /// Puts a copy of the descriptor into the queue. Returns 0 or an errno.
   int keep(std::uint64_t serial, const Descriptor& ring) const;
-  /// Returns another copy of the descriptor, or an empty one if there is none.
+  /// Returns a copy of the descriptor with this serial, or an empty descriptor if the queue has none.
   Descriptor copy_of(std::uint64_t serial) const;
   /// Takes the descriptors of these serials out of the queue, and returns them. If the process dies during
   /// the call, no other descriptor is lost.

@@ -1,6 +1,6 @@
 // The steps by which a process takes a place in a ring group, enters the kernel's fanout group, and leaves. A
-// process performs each step under the lock of the group. It may die in the middle of a step. The others
-// notice its death from the locks, and their next step repairs the table.
+// process performs each step under the lock of the group. A process may die in the middle of a step. The
+// other processes notice the death from the locks, and their next step repairs the table.
 //
 // The steps make no system calls. They reach the kernel through an interface, so the simulator runs the same
 // steps on a model of the kernel (sim/ring_kernel.h).
@@ -69,12 +69,14 @@ class RingSteps {
   /// Takes a place. On failure, returns nullopt and writes the cause to `reason`.
   std::optional<Taken> take(RingKind kind, const SocketAddress& address, const RingLayout& layout,
                             std::size_t blocks, const RingLimits& limits, std::string& reason);
-  /// Returns false without a reason if the socket cannot enter yet. It must wait until the owners of earlier
-  /// places have created their rings, and until the kernel has removed the sockets of erased places.
+  /// Makes the socket of this place enter the fanout group. Returns false without a reason if the socket
+  /// cannot enter yet. The socket must wait until the owners of earlier places have created their rings, and
+  /// until the kernel has removed the sockets of erased places.
   bool enter(RingKind kind, std::uint64_t serial, std::string& reason);
   /// Returns the program to install next.
   RingProgram program(RingKind kind) const;
-  /// From the next program on, this place receives the frames to `address`.
+  /// Changes the address of this place. The next program leads the frames to `address` into the ring of this
+  /// place.
   void readdress(RingKind kind, std::uint64_t serial, const SocketAddress& address);
   void leave(RingKind kind, std::uint64_t serial);
 

@@ -3,16 +3,16 @@
 // into one fanout group.
 //
 // The kernel numbers the sockets of a fanout group in the order in which they enter. When a socket leaves,
-// the last one takes its number. After the interface was down, the kernel numbers them in the order of their
-// creation. Three rules keep all these orders equal. Therefore the number of a socket is always its place in
-// the list:
+// the last socket takes the number that has become free. After the interface was down, the kernel numbers the
+// sockets in the order of their creation. Three rules keep all these orders equal. Therefore the number of a
+// socket is always its place in the list:
 //
 // - A place is reserved when its socket is created. Places enter in the order of the list.
 // - A socket stays in the fanout group after its owner has left or died (os/ring_keeper.h). The place is free
 //   then, and the next member takes the socket over.
 // - Only the last place can be removed.
 //
-// Call all functions under the lock of the group.
+// The caller of any function must hold the lock of the group, except for reports.
 #pragma once
 
 #include <array>
@@ -54,7 +54,7 @@ struct RingPlace {
   std::uint32_t blocks = 0;  ///< blocks of 1 MiB each
 };
 
-/// The members with frames of one EtherType. A list whose bytes are all zero is empty.
+/// The members whose rings receive frames of one EtherType. A list whose bytes are all zero is empty.
 class RingList {
  public:
   /// Returns true if a process with this number is alive.
@@ -75,12 +75,12 @@ class RingList {
   bool is_next(std::uint64_t serial) const;
   void erase(std::uint64_t serial);
   /// Frees the places of dead owners. Returns the serials of free places whose state is not `entered`. The
-  /// caller erases them once the keeper has no copy of their sockets. If the caller dies before that, the
-  /// next call returns them again.
+  /// caller must erase these places once the keeper has no copy of their sockets. If the caller dies before
+  /// that, the next call returns the serials again.
   std::vector<std::uint64_t> free_dead(const Alive& alive);
   /// Sets the free places at the end of the list to `leaving`. Returns their serials, as free_dead() does.
   std::vector<std::uint64_t> trim();
-  /// Returns the address of each owned ring in the fanout group, with its number there.
+  /// Returns the address of each owned ring in the fanout group, with the ring's number in this group.
   std::vector<RingTarget> targets() const;
 
   std::uint32_t fanout_id = 0;  ///< the kernel's number of the fanout group, while it has sockets

@@ -81,9 +81,9 @@ void SendBatch::restore_offload(Counters& counters) {
 }
 
 /// Called when the kernel has no buffer for a message. Returns true if the cause is the length of the
-/// message: frames of this length or shorter have been refused for kRefusedMax. Otherwise the cause is not
-/// known yet. If the message is then a single frame, shorter than all that were refused before, remembers its
-/// size and the time.
+/// message: for kRefusedMax, the kernel has refused frames that are at most as long. Otherwise the cause is
+/// not known yet. In this case, if the message is a single frame and shorter than all refused ones, remembers
+/// its size and the time.
 bool SendBatch::refused_for_good(std::size_t message) {
   const Time now = SystemClock().now();
   if (sizes_[message] >= refused_.size) return now - refused_.since >= kRefusedMax;

@@ -4,14 +4,14 @@
 // size.
 //
 // A batch gives up offload if the kernel or the device refuses a super-datagram but accepts its frames one by
-// one. Two errors can also have another cause:
-// - If the segments of a super-datagram exceed the MTU, some kernels refuse it with an error that can also mean
-//   that offload does not work. Such a kernel refuses the single frame too (EMSGSIZE), which shows that offload
-//   was not the cause.
+// one. But two errors can have another cause than a refusal of offload:
+// - If the segments of a super-datagram exceed the MTU, some kernels refuse it with an error that can also
+//   mean that offload does not work. Such a kernel refuses the single frame too (EMSGSIZE), which shows that
+//   offload was not the cause.
 // - Without the queueing discipline (PACKET_QDISC_BYPASS), the kernel returns ENOBUFS both if a device cannot
-//   segment and if its queue is full. Therefore the batch retries. It retries kRefusalsUnproven times if the
-//   device has never accepted a super-datagram, and kRefusalsProven times if it has. If the next single frame
-//   gets ENOBUFS too, offload was not the cause: the queue is full or the cable is cut.
+//   segment and if its queue is full. Therefore the batch retries the super-datagram: kRefusalsUnproven times
+//   if the device has never accepted one, and kRefusalsProven times if it has. If the next single frame gets
+//   ENOBUFS too, offload was not the cause: the queue is full or the cable is cut.
 //
 // A full queue soon has space again. If the kernel refuses a frame with ENOBUFS for kRefusedMax, the cause is
 // the length of the frame. For example, a bridge port behind a veth, a policer or a tap device accepts no
@@ -40,8 +40,9 @@
 
 namespace cluster::os {
 
-/// Returns the number of frames at the beginning of `frames` that can be sent as one super-datagram. They
-/// have the same path and size; only the last may be shorter. Returns at least 1 unless `frames` is empty.
+/// Returns the number of frames at the beginning of `frames` that can be sent as one super-datagram. These
+/// frames have the same path and size; only the last of them may be shorter. Returns at least 1 unless
+/// `frames` is empty.
 std::size_t run_length(std::span<const link::OutFrame> frames);
 
 class SendBatch {
@@ -55,8 +56,8 @@ class SendBatch {
   explicit SendBatch(bool offload) : offload_(offload) {}
 
   bool offload() const { return offload_; }
-  /// Returns true if the kernel has reported an error since the last call of this function. It may be an ICMP
-  /// error about an earlier frame.
+  /// Returns true if the kernel has reported an error since the last call of this function. The error may be
+  /// an ICMP error about an earlier frame.
   bool take_reported() { return std::exchange(reported_, false); }
   /// Returns true if the kernel has refused a message with ENOBUFS since the last call of this function.
   bool take_no_buffer() { return std::exchange(no_buffer_, false); }
@@ -97,11 +98,12 @@ class SendBatch {
     }
   }
 
-  /// Sends the messages. `error`: why the kernel has just refused the first one, or 0.
+  /// Sends the messages. `error`: the errno with which the kernel has just refused the first message, or 0.
   Outcome submit(int socket, Counters& counters, int error = 0);
 
-  /// Does the same as clear(), open(), add() and submit() for one frame, preceded by `front`. `name` is the
-  /// destination, of `name_size` bytes, or null. Returns the number of frames sent or dropped.
+  /// Does the same as clear(), open(), add() and submit() for one frame, before which it sends the bytes
+  /// `front`. `name` is the destination, of `name_size` bytes, or null. Returns the number of frames sent or
+  /// dropped.
   std::size_t send_lone(const void* name, std::size_t name_size, ConstBytes front,
                         const link::OutFrame& frame, int socket, Counters& counters) {
     iovec* part = iovecs_.data();

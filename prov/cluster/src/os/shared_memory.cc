@@ -28,8 +28,8 @@ Bytes map_shared(const Descriptor& file, std::size_t size, std::string& reason,
   return {};
 }
 
-/// Creates, maps and seals memory. It maps the memory before it adds the seals, because the seal against
-/// writing applies only to later mappings.
+/// Creates, maps and seals memory. The function maps the memory before it adds the seals, because the seal
+/// against writing applies only to later mappings.
 Bytes create_sealed(std::size_t size, int seals, Descriptor& file, std::string& reason) {
   Descriptor fresh(::memfd_create("cluster-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fresh || ::ftruncate(fresh.number(), static_cast<off_t>(size)) != 0) {

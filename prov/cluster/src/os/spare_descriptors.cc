@@ -4,7 +4,8 @@
 
 namespace cluster::os {
 
-/// A forked child has a reserve of its own, because the descriptors of its parent are closed.
+/// A forked child opens a reserve of its own, because fork() has closed the descriptors that the child
+/// inherited.
 std::shared_ptr<SpareDescriptors> SpareDescriptors::of_process() {
   static std::mutex& mutex = *new std::mutex;
   static std::weak_ptr<SpareDescriptors>& known = *new std::weak_ptr<SpareDescriptors>;

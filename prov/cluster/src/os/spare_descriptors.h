@@ -12,7 +12,7 @@ namespace cluster::os {
 
 class SpareDescriptors {
  public:
-  /// Returns the reserve of this process. It is closed when its last user drops it.
+  /// Returns the reserve of this process. When the last user drops the reserve, the descriptors are closed.
   static std::shared_ptr<SpareDescriptors> of_process();
 
   /// Frees the numbers while `use` runs. If there is no number to free, returns false and does not call

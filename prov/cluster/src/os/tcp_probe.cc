@@ -21,16 +21,17 @@ namespace cluster::os {
 namespace {
 
 constexpr int kBacklog = 4096;  // the kernel limits it to net.core.somaxconn
-/// The listener accepts connections, so that closed ones leave its queue. Connections that the other side
-/// still holds may be in front of these. The listener accepts and keeps them as well, but at most this many.
+/// The listener accepts connections, so that those that the other side has closed leave the queue.
+/// Connections that the other side still holds may wait in front of the closed ones. The listener accepts
+/// these as well, and keeps at most this many.
 constexpr std::size_t kHeldMax = 32;
 constexpr Duration kHeldCheck = std::chrono::seconds(1);
 /// An answer older than this does not show that the process exists now. The kernel of this host asks the
 /// peer's kernel once a second.
 constexpr Duration kFresh = std::chrono::milliseconds(1500);
 constexpr int kKeepAliveSeconds = 1;
-/// A host that holds a connection sends a TCP keep-alive every second. If it sends nothing for this long, and
-/// then answers no keep-alive, it is no longer reachable.
+/// A host that holds a connection sends a TCP keep-alive every second. A host is no longer reachable if it
+/// sends nothing for kVanishedIdleSeconds, and then answers none of kVanishedProbes keep-alives.
 constexpr int kVanishedIdleSeconds = 2;
 constexpr int kVanishedProbes = 3;
 constexpr int kVanishedMilliseconds = 5000;
@@ -65,7 +66,7 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   connection = tcp_socket(peer);
   if (!connection) return errno;
   // Connects from this endpoint's own address, by which the peer recognizes a host in its address vector. If
-  // that is not possible, the peer's other listener accepts the connection.
+  // that is not possible, the peer's listener for all other hosts accepts the connection.
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
@@ -74,7 +75,7 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
   // If the peer's address is on this node and its port is free, the kernel may bind the connection to that
-  // very port. In this case the connection connects to itself.
+  // very port. In this case the socket connects to itself, which the function reports as EADDRINUSE.
   sockaddr_storage from;
   socklen_t size = sizeof from;
   ::getsockname(connection.number(), reinterpret_cast<sockaddr*>(&from), &size);
@@ -119,7 +120,8 @@ struct ProbeListener {
   int bind(const SocketAddress& name) {
     socket = tcp_socket(name);
     if (!socket) return errno;
-    // The kernel may still keep connections of an earlier process on this port.
+    // The kernel may still keep connections of an earlier process on this port. With this option, bind()
+    // succeeds nevertheless.
     tune(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
     return with_address<::bind>(socket, name);
   }

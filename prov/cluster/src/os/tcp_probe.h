@@ -30,7 +30,7 @@ struct ProbePort;
 
 class TcpProbe final : public link::ProcessProbe {
  public:
-  /// Opens the probe of the endpoint with the address `name`. If it cannot listen, it writes the reason to
+  /// Opens the probe of the endpoint with the address `name`. A probe that cannot listen writes the reason to
   /// the log, and can still ask about peers.
   static std::unique_ptr<TcpProbe> open(const SocketAddress& name, Log& log);
 

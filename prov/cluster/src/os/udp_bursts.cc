@@ -13,12 +13,12 @@ namespace cluster::os {
 namespace {
 
 constexpr std::size_t kBufferBytes = 64 * 1024;
-constexpr int kPendingErrors = 3;  // at most this many errors of earlier frames precede data in recvmmsg()
+constexpr int kPendingErrors = 3;  // recvmmsg() returns at most this many earlier errors before data
 constexpr std::size_t kAsideBuffers = 16;
 /// The flood watch of the engine wakes a sleeping thread once per kAsideInterval, but reads the clock at a
-/// different moment than this receiver. It may therefore wake the thread slightly too early for the next read
-/// of the frames that wait aside. Without this tolerance, the read would wait for the next interval, and the
-/// receiver would read only half of the allowed frames.
+/// different moment than this receiver. The watch may therefore wake the thread slightly too early for the
+/// next read of the frames that wait aside. Without this tolerance, the read would wait for the next
+/// interval, and the receiver would read only half of the allowed frames.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace
@@ -149,7 +149,7 @@ std::size_t UdpSender::send(std::span<const link::OutFrame> frames) {
   return sent;
 }
 
-/// Consecutive lone frames mostly go to the same peer, so its address is kept.
+/// Keeps the peer's address for the next call, because consecutive lone frames mostly go to the same peer.
 std::size_t UdpSender::send_one(const link::OutFrame& frame) {
   if (frame.path->to != lone_to_) {
     lone_to_ = frame.path->to;

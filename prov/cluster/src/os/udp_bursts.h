@@ -63,9 +63,9 @@ class UdpReceiver {
 };
 
 /// Reads the frames that wait aside during a flood (link/link.h): at most Thinning::kAsideFrames per
-/// Thinning::kAsideInterval. This bounds the processor time that a flood costs, and these frames wake no
-/// process. The socket's buffer holds a limited number of frames; the kernel drops the rest. Without a flood
-/// there are no buffers, and receive() costs one comparison.
+/// Thinning::kAsideInterval. This limit bounds the processor time that a flood costs. The frames that wait
+/// aside wake no process. The socket's buffer holds a limited number of frames; the kernel drops the rest.
+/// Without a flood, the receiver has no buffers, and receive() costs one comparison.
 class AsideReceiver {
  public:
   AsideReceiver(std::shared_ptr<UdpPort> port, const Environment& environment)

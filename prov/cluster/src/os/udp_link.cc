@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kReceiveBuffers = 16;
 constexpr std::size_t kFrameMax = 65000;
-// The smallest limit that an opening may announce (docs/protocol.md 2.1).
+// The smallest limit on the size of frames that an opening may announce (docs/protocol.md 2.1).
 constexpr std::size_t kFrameLeast = 512;
 
 /// Returns the size of the IP and UDP headers together.

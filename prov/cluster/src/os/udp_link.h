@@ -18,9 +18,9 @@ namespace cluster::os {
 std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigned mtu,
                                           const Environment& environment);
 
-/// Opens IP multicast for an endpoint. Groups are joined on the interface with the index `interface`, which
-/// must have the endpoint's address. The endpoint sends to groups through its UDP socket, whatever link it
-/// has. Therefore the source of these frames is the endpoint's address.
+/// Opens IP multicast for an endpoint. The endpoint joins groups on the interface with the index `interface`,
+/// which must have the endpoint's address. The endpoint sends to groups through its UDP socket, whatever link
+/// it has. Therefore the source of these frames is the endpoint's address.
 std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
                                                          const Environment& environment);
 

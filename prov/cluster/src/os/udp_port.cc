@@ -27,7 +27,7 @@ bool set_option(int socket, int level, int option, int value) {
 }
 
 void enlarge(int socket, int forced, int ordinary, int size) {
-  // The forced option needs CAP_NET_ADMIN. The ordinary option cannot exceed the limit of the system.
+  // `forced` needs CAP_NET_ADMIN. `ordinary` cannot exceed the limit of the system.
   if (!set_option(socket, SOL_SOCKET, forced, size)) set_option(socket, SOL_SOCKET, ordinary, size);
 }
 
@@ -38,8 +38,8 @@ void prepare(int socket, SocketAddress::Family family) {
   // With UDP_GRO, the kernel delivers a super-datagram whole and does not divide it again. A socket filter
   // drops or passes the whole super-datagram.
   set_option(socket, SOL_UDP, UDP_GRO, 1);
-  // With PROBE, the kernel always sets "don't fragment". It also ignores the MTU in ICMP errors, so a forged
-  // error cannot reduce the size of our frames.
+  // With IP_PMTUDISC_PROBE, the kernel always sets "don't fragment". It also ignores the MTU in ICMP errors,
+  // so a forged error cannot reduce the size of our frames.
   if (family == SocketAddress::Family::v6) {
     set_option(socket, IPPROTO_IPV6, IPV6_V6ONLY, 1);
     set_option(socket, IPPROTO_IPV6, IPV6_RECVERR, 1);
@@ -65,8 +65,8 @@ int bind_to(int socket, const SocketAddress& address) {
   return bind(socket, reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size)) == 0 ? 0 : errno;
 }
 
-/// Opens a socket at this address. Sets `name` to the address with the port number that the kernel has chosen
-/// if `wanted` has none.
+/// Opens a socket at this address. Sets `name` to the address of the socket. If the port number of `wanted`
+/// is 0, `name` has the port number that the kernel has chosen.
 Descriptor open_at(const SocketAddress& wanted, SocketAddress& name, int& error) {
   Descriptor socket = make_socket(wanted.family(), error);
   if (!socket) return socket;
@@ -208,7 +208,7 @@ Descriptor UdpPort::open_beside(const Descriptor& main, const SocketAddress& nam
 }
 
 /// The progress thread sleeps on the keep-alive socket. Therefore that socket stays open until the thread
-/// uses the new one. Shutting it down wakes the thread.
+/// uses the new one. Shutting down the old socket wakes the thread.
 int UdpPort::readdress(const SocketAddress& to) {
   int error = 0;
   SocketAddress name;

@@ -6,8 +6,8 @@
 // Two more sockets may share the port number. One belongs to the keep-alive responder, and receives frames of
 // kind keep_alive. The other is opened at the first flood, and receives the frames that wait aside
 // (link/link.h). The main socket is bound before it gets the option SO_REUSEPORT, so that bind() fails if the
-// number is in use. The kernel requires this option of all sockets that share a port number. They must also
-// belong to one user.
+// number is in use. The kernel requires this option of all sockets that share a port number. It also requires
+// that these sockets belong to one user.
 #pragma once
 
 #include <memory>
@@ -30,8 +30,8 @@ class UdpPort {
 
   /// Opens a socket that receives frames to a multicast group. `group`: the address and port of the group.
   /// `interface`: the index of the interface that has the address of `of`. Several endpoints of a node may
-  /// share the group's port; each receives its own copy. After this call, `of` sends frames to groups through
-  /// that interface.
+  /// share the group's port; each endpoint receives its own copy of a frame. After this call, `of` sends
+  /// frames to groups through that interface.
   static std::shared_ptr<UdpPort> open_group(const SocketAddress& group, const UdpPort& of, int interface,
                                              int& error);
 
@@ -44,8 +44,8 @@ class UdpPort {
   /// Returns the main socket, which does not block. The link reads it and sends through it.
   int socket() const { return socket_.number(); }
 
-  /// Does what Link::read_path_errors() does, for every type of link. It also returns errors about raw
-  /// frames, because the kernel assigns ICMP errors to sockets by port number.
+  /// Does what Link::read_path_errors() does, for every type of link. This function also returns errors about
+  /// raw frames, because the kernel assigns ICMP errors to sockets by port number.
   std::size_t read_path_errors(std::span<link::PathError> errors);
   /// Takes the errors from the sockets, and keeps them for read_path_errors(). The users of the port call
   /// this function after a system call on one of the sockets has reported an error. Any thread may call it.
@@ -55,13 +55,13 @@ class UdpPort {
   void note_prohibited(const link::OutFrame& frame) { path_errors_.add_prohibited(frame); }
 
   /// Makes the port send through this interface, whatever the routes say. If two rails are in one network,
-  /// the routes would lead the frames of both through the same interface. From then on, the port cannot reach
-  /// peers on this node.
+  /// the routes would lead the frames of both through the same interface. After this call, the port cannot
+  /// reach peers on this node, because frames to them would have to go through the loopback interface.
   void bind_egress(int index);
 
-  /// Makes the main socket drop frames that arrive on the interface, because a ring receives them. Returns
-  /// false if the kernel refuses. Closing the port does not remove this filter, because a forked child shares
-  /// the socket with its parent and must not change it.
+  /// Makes the main socket drop the frames that a ring on this interface receives. Returns false if the
+  /// kernel refuses. Closing the port does not remove this filter, because a forked child shares the socket
+  /// with its parent and must not change the parent's filter.
   bool ignore_interface(int index);
 
   /// Called after the address of the port has moved to this interface. bind_egress() and ignore_interface(),
@@ -81,13 +81,13 @@ class UdpPort {
   int aside_socket() const { return aside_socket_.number(); }
 
   /// Opens the socket of the keep-alive responder. On failure, returns -1 and sets `error` to an errno. This
-  /// function must be called before the first flood. Neither this function nor close_keep_alive_socket() may
-  /// run while another thread uses a link on this port.
+  /// function must be called before the first flood. While this function or close_keep_alive_socket() runs,
+  /// no other thread may use a link on this port.
   int open_keep_alive_socket(int& error);
   void close_keep_alive_socket();
-  /// Returns the current socket of the responder, and the address to which keep-alives to it were sent. The
-  /// responder calls this function before each read, and may use the returned socket only until its next
-  /// call.
+  /// Returns the current socket of the responder, and the address to which peers have sent the keep-alives in
+  /// it. The responder calls this function before each read, and may use the returned socket only until its
+  /// next call.
   struct KeepAlives {
     int socket;
     SocketAddress address;

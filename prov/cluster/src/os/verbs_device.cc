@@ -117,8 +117,8 @@ bool has_verbs_device(const VerbsLibrary& library, const std::string& name) {
 
 bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigned port, ibv_port_attr& out) {
   out = {};
-  // An old library knows only the first fields. The header declares the same structure under another name for
-  // this call.
+  // An old library knows only the first fields of ibv_port_attr. The header declares the same structure under
+  // another name for this call.
   auto* const fields = reinterpret_cast<_compat_ibv_port_attr*>(&out);
   return library.query_port(context, static_cast<std::uint8_t>(port), fields) == 0;
 }

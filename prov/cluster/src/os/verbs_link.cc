@@ -31,8 +31,8 @@ constexpr std::size_t kSendBatch = link::kBurstMax;
 constexpr unsigned kPollsPerLook = 256;
 constexpr Duration kPortInterval = 100ms;
 constexpr Duration kHandleRetry = 1s;
-/// At most once per interval, the link checks whether the device still exists. It checks only while something
-/// seems wrong or no answer arrives, because the check is slow.
+/// At most once per interval, the link checks whether the device still exists. It checks only when the engine
+/// reads path errors, or when sends get no answer, because the check is slow.
 constexpr Duration kListInterval = 500ms;
 
 class VerbsLink final : public link::Link {
@@ -64,7 +64,8 @@ class VerbsLink final : public link::Link {
   void before_sleep() override;
 
  private:
-  /// How frames to one queue pair are addressed. The handle is null if the device has refused to create it.
+  /// The address handle for frames to one queue pair. The handle is null if the device has refused to create
+  /// it.
   struct Handle {
     ibv_ah* handle = nullptr;
     Time made{};
@@ -108,7 +109,7 @@ class VerbsLink final : public link::Link {
   bool heard_ = false;                ///< something has arrived since the last look_at_device()
   unsigned polls_ = 0;
   Time port_asked_at_{};
-  Time listed_at_{};  ///< when the device was last found among the devices of this node
+  Time listed_at_{};  ///< when the link last looked for its device among those of this node
   std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
   std::vector<Retired> retired_;         ///< handles that sends in flight may still use
   std::vector<SocketAddress> lost_;      ///< peers whose paths have failed, for read_path_errors()
@@ -137,7 +138,7 @@ bool VerbsLink::open(std::string& reason) {
   return true;
 }
 
-/// The device resolves the peer's hardware address when it creates the handle. This rarely takes time,
+/// The device resolves the peer's hardware address when it creates the handle. The device rarely has to wait,
 /// because first contact over IP has just resolved the same address.
 ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   ibv_ah_attr attributes{};
@@ -314,8 +315,8 @@ void VerbsLink::drain_channel() {
   }
 }
 
-/// Makes the device report the next arrival. It reports only what arrives after this call. The caller polls
-/// again before it sleeps, so it finds earlier arrivals.
+/// Makes the device report the next arrival. The device reports only what arrives after this call. The caller
+/// polls again before it sleeps, so it finds earlier arrivals.
 void VerbsLink::before_sleep() {
   if (!works_) return;
   const PutOffCancellation off;
@@ -392,8 +393,8 @@ void VerbsLink::fail(const char* why) {
   release();
 }
 
-/// A failing device first completes the requests in its queues with errors. Its event then names the cause,
-/// so the log shows the event if there is one.
+/// A failing device first completes the requests in its queues with errors. An event of the device then names
+/// the cause. Therefore the log shows the event, if there is one, instead of `why`.
 void VerbsLink::fail_after_events(const char* why) {
   const PutOffCancellation off;
   read_events();

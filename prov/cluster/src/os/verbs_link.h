@@ -1,11 +1,12 @@
-// The link over an RDMA device: a queue pair for unreliable datagrams (UD) of libibverbs. It is one more rail
-// of an endpoint, beside its Ethernet rails. Its address is a GID and the number of the queue pair. It
-// carries only frames of sessions: first contact and keep-alives belong to the UDP port.
+// The link over an RDMA device: a queue pair for unreliable datagrams (UD) of libibverbs. The link is one
+// more rail of an endpoint, beside its Ethernet rails. The address of the link is a GID and the number of the
+// queue pair. The link carries only frames of sessions: first contact and keep-alives belong to the UDP port.
 //
 // The device belongs to the interface with the endpoint's address: one entry of the device's table of GIDs is
 // the RoCE version 2 GID of that address. Received frames are in registered buffers, which the link gives
-// back to the device with the next receive_burst(). Frames to send are copied into registered buffers, or
-// into the request itself if the device takes them inline.
+// back to the device with the next receive_burst(). The link copies each frame to send into a registered
+// buffer. The driver copies a short frame further into the request itself (inline data), if the device can do
+// that.
 //
 // An error ends only the link. If the device or the queue pair fails, the link logs one line, gives the
 // device back, drops all frames and reports each peer's path as failed. While the port is down, the link

@@ -14,8 +14,8 @@
 namespace cluster::os {
 namespace {
 
-/// The device writes this many bytes before each received frame. They are a global routing header, or end
-/// with an IPv4 header.
+/// The device writes this many bytes before each received frame. These bytes are a global routing header, or
+/// end with an IPv4 header.
 constexpr std::size_t kGrhBytes = 40;
 /// Offset of the routing header in a receive buffer, so that frames are aligned to cache lines.
 constexpr std::size_t kGrhAt = 64 - kGrhBytes;

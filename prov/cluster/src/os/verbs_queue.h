@@ -23,7 +23,7 @@ class DeviceMemory {
   DeviceMemory(const DeviceMemory&) = delete;
   DeviceMemory& operator=(const DeviceMemory&) = delete;
 
-  /// Null if the kernel has refused the memory.
+  /// Returns null if the kernel has refused the memory.
   std::byte* begin() const { return begin_; }
   std::size_t size() const { return size_; }
 

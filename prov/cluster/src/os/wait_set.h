@@ -1,10 +1,10 @@
 // Objects to sleep on. A WaitSet is an epoll set of descriptors. Its own descriptor is readable as soon as
-// one of them is, so it can be part of another set or of an application's select(). All events are
+// one of these is, so a WaitSet can be part of another set or of an application's select(). All events are
 // level-triggered: an event that has not been handled wakes the thread again. An Alarm is readable from a set
-// time on. A Signal is readable once it is raised.
+// time on. A Signal is readable while it is raised.
 //
-// An endpoint that is only polled needs none of these objects, so each is created on first use. Several
-// threads may use the same WaitSet or Signal at once, but not the same Alarm.
+// An endpoint that is only polled needs none of these objects, so the endpoint creates each of them on first
+// use. Several threads may use the same WaitSet or Signal at once, but not the same Alarm.
 #pragma once
 
 #include <chrono>
@@ -34,12 +34,13 @@ class WaitSet {
 
   int descriptor() const { return set_.number(); }
   bool add(int descriptor, void* owner);
-  /// Must be called before the descriptor is closed. Otherwise a copy of the descriptor in a forked child
-  /// would keep it in the set.
+  /// Must be called before the descriptor is closed. Otherwise, if a forked child has a copy of the
+  /// descriptor, the kernel would keep the descriptor in the set.
   void remove(int descriptor);
   /// Writes the events that are ready now to `events`, and returns their number. Never waits.
   std::size_t collect(std::span<Event> events) const;
-  /// Sleeps until a descriptor is ready, but at most for `limit`. Without a limit, it may sleep forever.
+  /// Sleeps until a descriptor is ready, but at most for `limit`. Without a limit, the thread may sleep
+  /// forever.
   Wake sleep(std::optional<std::chrono::milliseconds> limit) const;
 
  private:

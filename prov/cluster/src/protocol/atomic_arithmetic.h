@@ -35,7 +35,7 @@ void perform(const wire::AtomicCode& code, const AtomicPart& part);
 /// order of the two values does not matter.
 inline bool combines(wire::AtomicOp op) { return op <= wire::AtomicOp::bxor; }
 /// Combines each element of `source` into the same element of `target`. combines(op) must be true. Uses no
-/// atomic instructions, so no other thread or process may access the memory at the same time.
+/// atomic instructions, so no other thread or process must access the memory at the same time.
 void combine(wire::AtomicOp op, wire::AtomicType type, std::byte* target, ConstBytes source);
 
 }  // namespace cluster::protocol

@@ -1,14 +1,15 @@
-// Remote atomics: the code of the initiator and of the target. Only the target executes atomics. It executes
-// each of them under the lock of its region table, so the atomics of all peers take effect one after another.
-// Atomics from one peer stay in order with the messages and small writes that the peer posts to the same
-// carrier. The carrier delivers each segment exactly once, so the target executes each part exactly once.
+// Remote atomics: the code of the initiator and of the target. Only the target executes atomics. The target
+// executes each atomic under the lock of its region table, so the atomics of all peers take effect one after
+// another. Atomics from one peer stay in order with the messages and small writes that the peer posts to the
+// same carrier. The carrier delivers each segment exactly once, so the target executes each part exactly
+// once.
 //
 // The initiator splits each remote range of an operation into parts of whole elements (wire/atomic.h). The
 // target answers each part. If the operation fetches, the answer carries the previous values. Every part
 // states the total length of this part and all later parts of its range. Therefore the target can check a
 // whole range when the first part arrives, and does not change any part of a range that the initiator must
-// not access. At most kPartsMax parts of one initiator are unanswered. This limits the answers that the
-// target keeps while its carrier has no space.
+// not access. At most kPartsMax parts of one initiator are unanswered. This number bounds the answers that
+// the target keeps while its carrier has no space.
 #pragma once
 
 #include "protocol/messenger_parts.h"

@@ -1,8 +1,8 @@
 // A channel holds the protocol's state for one peer, whichever carrier transports the segments. The channel
-// outlives carriers. When the peer is lost, the state is reset, and the channel serves the peer's next
-// session.
+// outlives carriers. When the peer is lost, Messenger::fail() resets the state, and the channel serves the
+// peer's next session.
 //
-// The comment of each struct below names in parentheses the class that owns this part of the state.
+// The comments of the structs below name in parentheses the classes that own the state.
 #pragma once
 
 #include <algorithm>

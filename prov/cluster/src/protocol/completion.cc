@@ -18,7 +18,7 @@ void CompletionQueue::push(const Completion& completion) {
 }
 
 /// Called when the queue is full. Returns false if there is no memory for more entries. In this case the
-/// newest entry of the queue is replaced by an error.
+/// function replaces the newest entry of the queue by an error.
 bool CompletionQueue::make_place() {
   if (enough_memory_for([&] { entries_.grow(); })) return true;
   entries_[entries_.size() - 1] = {.status = Status::overrun};

@@ -79,8 +79,8 @@ struct NoDirectRead {
 /// A completion queue. Engines add entries, and api/ removes them. Both take the lock, because several
 /// endpoints may share the queue.
 ///
-/// If there is no memory for an entry, the entry is lost. In this case the newest entry of the queue is
-/// replaced by an error (Status::overrun), so that the application learns of the loss.
+/// If there is no memory for an entry, the entry is lost. In this case the queue replaces its newest entry by
+/// an error (Status::overrun), so that the application learns of the loss.
 class CompletionQueue {
  public:
   explicit CompletionQueue(ThreadFence fence = nullptr) : lock_(fence) { entries_.grow(); }
@@ -288,8 +288,8 @@ class GroupArrivals {
 };
 
 /// Learns what happens to internal messages: those of collective operations (collective/), or those of a
-/// connection (connection/). No engine has both. All functions are called under the engine's lock. Only
-/// advance() may post messages.
+/// connection (connection/). No engine has both kinds. Callers hold the engine's lock. Only advance() may
+/// post messages.
 class InternalListener {
  public:
   virtual ~InternalListener() = default;
@@ -309,7 +309,7 @@ class InternalListener {
 };
 
 /// Learns what happens to the operations of deferred work queues (fi_trigger(3)). The context of such an
-/// operation is an object of the listener. Only this listener is told the outcome of such an operation.
+/// operation is an object of the listener. Only this listener learns the outcome of such an operation.
 class DeferredListener {
  public:
   virtual ~DeferredListener() = default;

@@ -30,8 +30,8 @@ class AddressHandles {
 
 inline constexpr std::size_t kEagerCredit = 2048 * 1024;
 inline constexpr std::size_t kPullWindow = 1024 * 1024;
-/// The largest number of waiting responses. This number is half the size of the pool of requests, so
-/// operations of this side always find a free request.
+/// The largest number of responses to all peers that wait for space in a carrier. This number is half the
+/// size of the pool of requests, so operations of this side always find a free request.
 inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {
@@ -45,7 +45,7 @@ struct MessengerSettings {
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers
-  /// The largest number of bytes that are requested from all senders together and have not arrived yet.
+  /// The largest size of each of the two pull budgets, in bytes (pull_budget.h).
   std::size_t pull_window = kPullWindow;
 };
 

@@ -1,6 +1,6 @@
-// Sends control segments: pulls, confirmations, credit. They are outside the order of operations and are
-// posted at once. If the carrier has no space, the channel keeps them, and they are posted before anything
-// else.
+// Sends control segments: pulls, confirmations, credit. They are outside the order of operations, and this
+// class posts them at once. If the carrier has no space, the channel keeps them, and Messenger::pump() posts
+// them before anything else.
 //
 // The class also keeps two lists of channels for the engine. A busy channel still has segments that
 // Messenger::pump() has to post. A pending channel is one to which a segment was posted outside pump() and
@@ -30,8 +30,9 @@ class ControlSender {
   /// Tells the peer that its request `id` has failed or is refused. Whatever the cause, the segment names
   /// Status::access.
   void send_failed(Channel& channel, std::uint32_t id);
-  /// Lets the peer use `charge` again. The message that caused the charge must have left the store, or must
-  /// never have been stored. Advertises credit in steps, so that one credit segment serves many messages.
+  /// Lets the peer use the credit `charge` again. The message that caused the charge must have left the
+  /// store, or must never have been stored. Advertises credit in steps, so that one credit segment serves
+  /// many messages.
   void release(Channel& channel, std::uint64_t charge);
   void advertise_credit(Channel& channel) {
     send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});

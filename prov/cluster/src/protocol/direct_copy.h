@@ -14,10 +14,10 @@
 //
 // The sender may write to the receiver's memory only while the receiver's request is in `requests_`. Before
 // each piece, the sender checks that the receiver's process still runs. Before the receiver's engine closes,
-// it waits until `requests_` is empty, but at most for the linger time (EventLoop::drain_on_close). Therefore
-// only after the linger time can a sender write to memory that the application has got back. Addresses in
-// registered regions are never offered: a region may be closed at any time, and no peer can take the lock of
-// the region table.
+// the engine waits until `requests_` is empty, but at most for the linger time (EventLoop::drain_on_close).
+// Therefore only after the linger time can a sender write to memory that the application has got back. For a
+// peer's large write, the receiver offers no address. The region may be closed at any time, and no peer can
+// take the lock of the region table.
 #pragma once
 
 #include "protocol/channel.h"
@@ -29,7 +29,7 @@ class DirectCopy {
  public:
   // --- sender ---
   /// Adds the address of a message to its announcement, if the message lies in one slice and the two
-  /// processes may access each other's memory.
+  /// processes can access each other's memory.
   static void offer_source(const PulledRequest& request, wire::Segment& announcement);
   /// Writes a range of the message into the receiver's memory, and sends `placed`. Returns false if this side
   /// cannot write there.

@@ -35,8 +35,8 @@ class GroupProtocol : MessengerParts {
   static wire::Segment shape_of(const SendOp& op);
 
   // --- receiver; `assembly`: the assembly of the stream in which the segment arrived ---
-  /// The kind of messages that a stream carries. A segment that begins a message of the other kind is
-  /// refused.
+  /// The kind of messages that a stream carries. arrive() refuses a segment that begins a message of the
+  /// other kind.
   enum class Content : std::uint8_t { application, collectives };
   /// Returns false if the segment has to wait until a receive is posted or the store of unexpected messages
   /// has capacity.

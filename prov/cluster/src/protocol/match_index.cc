@@ -85,7 +85,7 @@ void UnexpectedIndex::View<hook>::begin(const Lookup& new_lookup, UnexpectedMess
   used = true;
 }
 
-/// If there is no memory for the message, the view is given up, and the next lookups walk the list.
+/// If there is no memory for the message, gives up the view, and the next lookups walk the list.
 template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::add(UnexpectedMessage& message) {
   if (!used || enough_memory_for([&] { messages.insert(message); })) return;

@@ -82,12 +82,12 @@ bool Matcher::shares(const Channel& channel) const {
          (bindings.shares_with == kAddrUnspec || context_.handles.handle_of(channel) == bindings.shares_with);
 }
 
-/// Takes a shared receive for a message that matches none of this endpoint's own receives. Returns null if
-/// there is none.
+/// Takes a shared receive for a message that matches none of this endpoint's own receives. Returns null if no
+/// shared receive matches.
 RecvRequest* Matcher::adopt(const Channel& channel, bool tagged, std::uint64_t tag) {
   SharedReceives& shared = *context_.bindings.shared_receives;
   if (shared.empty() || !shares(channel)) return nullptr;
-  RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();  // throws before anything is taken
+  RecvRequest* const receive = pulls_.pool().acquire<RecvRequest>();  // may throw, so it comes before take()
   if (receive == nullptr) return nullptr;
   const auto sender = [&] { return context_.handles.handle_of(channel); };
   const std::optional<SharedReceives::Receive> taken = shared.take(tagged, tag, sender);
@@ -297,8 +297,8 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
   if (charge > 0) control_.release(channel, charge);
 }
 
-/// Must be called whenever the store has changed. As long as the messages of all peers together are fewer
-/// than one peer may store, no peer can have exceeded its part. Then `scarce_` is false.
+/// Must be called whenever the store has changed. While all peers together have stored less than the part of
+/// any peer, no peer can have exceeded its part. Then `scarce_` is false.
 void Matcher::update_scarce() {
   scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
             bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;

@@ -79,7 +79,7 @@ class Matcher {
   }
   /// Called when the last part of a stored message has arrived.
   void completed(UnexpectedMessage& message);
-  /// Drops a stored message. Its sender sees a normal completion.
+  /// Drops a stored message. The sender of the message sees a normal completion.
   void discard(UnexpectedMessage& message);
 
   /// Called by Messenger::fail() when the peer is lost. Complete messages stay in the store. Of incomplete

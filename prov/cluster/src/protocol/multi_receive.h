@@ -4,10 +4,10 @@
 // space is truncated.
 //
 // The buffer is closed when fewer bytes than its minimum are free, or when the application or a failure ends
-// it. A closed buffer leaves the queue. Its last piece may complete later; then the buffer is complete, too.
-// The release of the buffer is reported exactly once, after all messages. If the last piece succeeds and is
-// not truncated, the completion of this piece normally reports the release as well. Otherwise a separate
-// entry reports the release.
+// it. A closed buffer leaves the queue. The last piece of the buffer may complete later; then the buffer is
+// complete, too. The release of the buffer is reported exactly once, after all messages. If the last piece
+// succeeds and is not truncated, the completion of this piece normally reports the release as well. Otherwise
+// a separate entry reports the release.
 #pragma once
 
 #include "protocol/completion_reporter.h"
@@ -22,7 +22,7 @@ class MultiReceive {
   /// Returns a piece for a message of `total` bytes, or null if no request is free. If the buffer is closed
   /// afterwards, the caller must take it out of the queue.
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
-  /// Closes a buffer that has been taken out of the queue.
+  /// Closes a buffer that the caller has taken out of the queue.
   void close(MultiRecvBuffer& buffer, Status status);
   /// Reports a piece and releases its request. After the last piece of a closed buffer, it releases the
   /// buffer's request too.

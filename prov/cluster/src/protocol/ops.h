@@ -92,7 +92,7 @@ struct ShortReceive {
   bool report = true;
 };
 
-/// A message of one buffer, without options: it may take a fast lane (shm/fast_lane.h,
+/// A message of one buffer, without options. Such a message can take a fast lane (shm/fast_lane.h,
 /// reliability/frame_lane.h).
 struct ShortSend {
   wire::EagerHeader header;
@@ -140,7 +140,7 @@ struct ReadOp : RmaOp {
   std::span<const Bytes> slices{};
 };
 
-/// A remote write of one buffer to one range, without options: it may take the access lane
+/// A remote write of one buffer to one range, without options. Such a write can take the access lane
 /// (shm/access_lane.h).
 struct ShortWrite {
   std::uint64_t address;
@@ -153,7 +153,7 @@ struct ShortWrite {
   static constexpr std::size_t kBytesMax = 4096;
 };
 
-/// A remote read of one range into one buffer, without options. It may take the access lane, too.
+/// A remote read of one range into one buffer, without options. Such a read can take the access lane, too.
 struct ShortRead {
   std::uint64_t address;
   std::uint64_t key;

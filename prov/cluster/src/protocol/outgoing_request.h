@@ -171,7 +171,8 @@ class PullRanges {
   };
 };
 
-/// The common base of messages and remote writes. Long ones are announced, and the receiver pulls them.
+/// The common base of messages and remote writes. The sender announces long ones, and the receiver pulls
+/// them.
 struct PulledRequest : OutgoingRequest {
   IovArray<ConstBytes> slices;
   std::size_t base = 0;           ///< where the request begins in the slices

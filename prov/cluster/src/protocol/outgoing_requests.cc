@@ -46,9 +46,9 @@ bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
   return true;
 }
 
-/// Returns true if the message is complete, so that CompletionReporter::succeeded() may report it. The
-/// carrier has taken the whole message, and the peer has acknowledged it. The message needs no `done`, and is
-/// not deferred.
+/// Returns true if the message is complete, so that CompletionReporter::succeeded() may report it. This is so
+/// if the carrier has taken the whole message, the peer has acknowledged it, and the message neither needs a
+/// `done` nor is deferred.
 bool OutgoingRequests::whole(const SendRequest& request) {
   return request.state == OutgoingRequest::State::posted && request.unanswered == 0 &&
          !request.queue_hook.linked && request.status == Status::ok &&

@@ -51,8 +51,8 @@ class OutgoingRequests {
     request.has_data = op.has_data;
     return request;
   }
-  /// Like acquire_message(), for a message that the carrier takes at once as one segment. The requests of
-  /// such messages are kept and used again.
+  /// Like acquire_message(), for a message that the carrier takes at once as one segment. The pool keeps the
+  /// requests of such messages and uses them again.
   SendRequest& acquire_posted(Channel& channel, const ShortSend& message) {
     OutgoingRequest* const kept = pool_.take_kept();
     auto& request = kept != nullptr ? static_cast<SendRequest&>(*kept) : *pool_.acquire<SendRequest>();
@@ -74,7 +74,7 @@ class OutgoingRequests {
   /// Calls begin(range) for each remote range of an operation.
   template <typename Begin>
   void each_range(const RmaOp& op, Begin&& begin) {
-    pool_.reserve(op.remote.size());  // throws here, before any range has begun
+    pool_.reserve(op.remote.size());  // if memory is short, throws before any range has begun
     RmaRange range{.group = reporter_.group_for(op)};
     for (const RmaIov& remote : op.remote) {
       range.remote = remote;

@@ -1,7 +1,8 @@
 // Pulls bytes from peers: for announced messages, for remote reads of this side, and for large remote writes
-// of peers. A budget limits the requested bytes of all senders together (pull_budget.h). Therefore even many
-// senders cannot overrun one receiver (as in Homa and CLIC). The bytes of a request may arrive in any order.
-// Each byte is copied once, from the carrier into the application's buffer.
+// of peers. One budget limits the requested bytes of all senders that this side reaches over the network.
+// Another budget does the same for all other senders (pull_budget.h). Therefore even many senders cannot
+// overrun one receiver (as in Homa and CLIC). The bytes of a request may arrive in any order. Each byte is
+// copied once, from the carrier into the application's buffer.
 #pragma once
 
 #include "protocol/direct_copy.h"

@@ -1,4 +1,4 @@
-// The regions of registered memory, by key. Peers may read or write them. All endpoints of a domain share the
+// The regions of registered memory that peers may read or write, by key. All endpoints of a domain share the
 // table.
 //
 // Segments access regions only through this table, under its lock. Therefore no segment accesses a region

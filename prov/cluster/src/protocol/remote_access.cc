@@ -65,8 +65,8 @@ void RemoteAccess::over(Channel& channel, carrier::AccessTicket ticket, Status s
   reporter_.rma_completed(kind, nullptr, ticket.context(), ticket.report(), status, channel);
 }
 
-/// Processes the outcome of the first way for a request whose turn has come. Returns false if the request has
-/// to go the second way.
+/// `outcome`: what the transport has answered to the access of a request whose turn has come. Returns false
+/// if the transport cannot perform the access, so that the target must do so.
 bool RemoteAccess::account(OutgoingRequest& request, Outcome outcome) {
   if (outcome == Outcome::unsuited) return false;
   if (outcome != Outcome::pending) {

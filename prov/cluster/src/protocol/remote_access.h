@@ -21,8 +21,8 @@
 // operations in progress if it is fenced or follows a fenced operation, or if the Ordering forbids it. Some
 // operations in progress are known only to the transport, for example messages in a ring and pending puts.
 // AccessTerms tell the transport which of these the access must not overtake. A transport that cannot
-// guarantee this refuses the access. Pending accesses are counted, so that later operations can wait for
-// them. A pending get counts as a read. A pending put counts as an announced write, unless the transport
+// guarantee this refuses the access. This class counts pending accesses, so that later operations can wait
+// for them. A pending get counts as a read. A pending put counts as an announced write, unless the transport
 // keeps puts in order (MemoryAccess::in_order). A message waits until all earlier announced writes are
 // complete. Therefore the target always sees a message after the writes before it.
 #pragma once
@@ -35,8 +35,8 @@ class RemoteAccess : MessengerParts {
  public:
   explicit RemoteAccess(const MessengerParts& parts) : MessengerParts(parts) {}
 
-  /// Tries the first way. Returns true if the operation is complete, has failed, or is pending. Returns false
-  /// if the operation has to go the second way.
+  /// Tries the first of the two ways above. Returns true if the operation is complete, has failed, or is
+  /// pending. Returns false if the operation has to go the second way.
   bool write_at_once(Channel& channel, const WriteOp& op);
   bool read_at_once(Channel& channel, const ReadOp& op);
   Status write(Channel& channel, const WriteOp& op) {

@@ -1,11 +1,11 @@
 // Serves peers' accesses to registered memory that need this side's library. This side checks whether the
-// memory may be accessed, and copies the bytes, under the lock of the region table (region_table.h).
+// peer may access the memory, and copies the bytes, under the lock of the region table (region_table.h).
 // Therefore a closed region is never accessed again.
 //
 // Small writes arrive in order with messages. Large writes are announced, and this side pulls them into their
 // region. The answer `done` to a write means that the bytes are in the region. If the initiator sees the
-// outcome by itself (shm/local_memory.h), the write gets no answer. Reads are answered from the region, part
-// by part.
+// outcome by itself (shm/local_memory.h), the write gets no answer. This side answers reads from the region,
+// part by part.
 #pragma once
 
 #include "protocol/messenger_parts.h"

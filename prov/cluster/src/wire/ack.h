@@ -20,8 +20,8 @@ struct SequenceRange {
 
 inline constexpr std::size_t kAckRangesMax = 32;
 
-/// The layout on the wire. `count` pairs of Le32 (first, end) follow. They are ascending and disjoint, and
-/// all are beyond the header's `ack`.
+/// The layout on the wire. `count` pairs of Le32 (first, end) follow, one for each range. The ranges are
+/// ascending and disjoint, and all are beyond the header's `ack`.
 struct AckBlock {
   Le32 spurious;  ///< spurious retransmissions that have arrived in this flow so far
   Le16 count;

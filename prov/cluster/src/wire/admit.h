@@ -110,10 +110,10 @@ inline std::uint32_t session_of_lone(ConstBytes datagram) {
 bool admit_lone(ConstBytes datagram, LoneFrame& out);
 
 // admit_run() checks the frames of a run. A long payload is sent as frames of equal length
-// (reliability/send_window.h), and segmentation offload delivers them back to back. The frames that continue
-// the first one differ from it only in numbers that can be computed. So after admit() has accepted the first
-// frame, admit_run() does not parse the others. It compares each of them with the bytes that the frame must
-// have, and computes the frame's checksum.
+// (reliability/send_window.h), and segmentation offload delivers them back to back. Apart from their
+// payloads, the frames that continue the first one differ from it only in numbers that can be computed. So
+// after admit() has accepted the first frame, admit_run() does not parse the others. It compares each header
+// with the bytes that the header must have, and computes the frame's checksum.
 //
 // admit() checks all frames that do not belong to a run. These are, for example, a frame with another
 // acknowledgement, the last frame of a burst (it asks for an acknowledgement), and damaged frames.

@@ -6,8 +6,8 @@
 // To join the results, the code multiplies a CRC by entry n of word_powers() without carry. The product is
 // the CRC moved forward by n words, but with two more factors. The CRC fills only the lower half of its
 // 64-bit factor, which multiplies the product by x^32. Using only the lower word of the product divides it by
-// x^64. The code then passes the product to the instruction as data. This reduces the product and contributes
-// the missing x^32. A table holds the entries for all lengths that a part can have.
+// x^64. The code then passes the product to the instruction as data. The instruction reduces the product and
+// contributes the missing x^32. A table holds the entries for all lengths that a part can have.
 //
 // Only checksum_x86.cc and checksum_arm64.cc include this file. The rest of the plugin must run on processors
 // without these instructions. So the compiler may use them only in functions that have an attribute for them.
@@ -37,7 +37,7 @@ class Chains {
   using State = typename Instructions::State;
 
   static constexpr std::size_t kPartWordsMax = 256;  ///< words of one chain: 2 KB
-  static constexpr std::size_t kChainedMin = 192;    ///< for shorter data, joining costs more than it saves
+  static constexpr std::size_t kChainedMin = 192;    ///< for shorter data, one chain is faster
   static constexpr auto kPowers = word_powers<2 * kPartWordsMax + 1>();
 
   /// A function of its own, because it needs many registers, and a call for short data need not save them.

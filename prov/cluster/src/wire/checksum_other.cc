@@ -1,4 +1,4 @@
-// Used for processors that have no implementation faster than the tables.
+// For processors that have no implementation faster than the tables.
 #include "wire/checksum.h"
 
 namespace cluster::wire::fast {

@@ -20,7 +20,7 @@ class ControlFrame {
  public:
   ConstBytes bytes() const { return {storage_.data(), size_}; }
 
-  /// Returns a reset, which refuses `offending`. It quotes that frame, so that the frame's sender can
+  /// Returns a reset, which refuses `offending`. The reset quotes that frame, so that the frame's sender can
   /// distinguish the reset from a forged one. `epoch`: see ResetReason.
   static ControlFrame reset(const FrameView& offending, ResetReason reason, std::uint64_t epoch = 0);
   /// Returns a frame that asks whether the peer's process is alive. `session` is the session of the asking
@@ -30,7 +30,7 @@ class ControlFrame {
   /// Returns an answer that confirms that the process is alive. Like all answers, it is addressed to the
   /// session of the asking side.
   static ControlFrame alive(const FrameView& asked);
-  /// Returns a frame that asks the engine of the peer whether it has the address to which the frame goes.
+  /// Returns a frame that asks the peer's engine whether the peer has the address to which the frame goes.
   /// `session` is the session of the asking side, `asked` that of the peer.
   static ControlFrame path_challenge(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked);
   /// Returns an answer that confirms that the path leads to the engine that has the session. The answer names

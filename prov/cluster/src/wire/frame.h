@@ -102,13 +102,13 @@ inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
 }
 
 /// Stores the number of the sender's rail in a path_challenge, by which the peer recognises the rail even if
-/// its address was replaced. A sender that says nothing leaves the field 0.
+/// its address was replaced. A sender that does not state its rail leaves the field 0.
 inline void set_rail(FrameHeader& header, std::uint8_t rail) {
   header.largest_acked = std::uint32_t{rail} + 1;
 }
 
 /// Precedes a piece of a frame that was too long for the path. The segments of that frame have `total` bytes.
-/// The sender has split them into `count` pieces of equal size, but the last piece may be shorter.
+/// The sender has split these segments into `count` pieces of equal size, but the last piece may be shorter.
 struct PartBlock {
   std::uint8_t number;  ///< index of this piece, from 0
   std::uint8_t count;   ///< number of pieces, 2 to kPartsMax

@@ -38,7 +38,7 @@ std::size_t listed_size(std::uint8_t rails, std::uint32_t features) {
   return (rails + ((features & feature::kSibling) != 0 ? std::size_t{1} : 0)) * sizeof(RailBlock);
 }
 
-constexpr std::size_t kMtuLeast = 128;  ///< half the MTU with the code 1
+constexpr std::size_t kMtuLeast = 128;  ///< half of the MTU that has the code 1
 constexpr std::uint8_t kMtuCodeMax = 5;
 constexpr std::uint32_t kQueuePairEnd = 1u << 24;
 

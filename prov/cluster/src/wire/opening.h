@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kFrameParts = 4;
 inline constexpr std::uint32_t kSibling = 8;
 /// The sender delays its acknowledgements, as members of a team do (reliability/ack_delay.h).
 inline constexpr std::uint32_t kAcksLate = 16;
-/// Frames on the EtherType path to the sender may have link::kEthertypeFrameMax bytes.
+/// On the EtherType path, the sender receives frames of up to link::kEthertypeFrameMax bytes.
 inline constexpr std::uint32_t kEthertypeWhole = 64;
 /// VerbsBlocks follow the further addresses and the sibling. They are within the size of the opening, after
 /// all other blocks. So an endpoint that does not know this bit skips them.

@@ -108,11 +108,12 @@ struct Segment {
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
 /// Returns true for kinds that the receiver must process in the order of posting. Matching, and the order of
-/// remote reads and writes, depend on this order. The receiver processes other kinds (answers, pulls, bulk,
-/// credit, close) as they arrive. But a `done` in a frame of ordered segments waits with these segments.
+/// remote reads and writes, depend on this order. The receiver processes other kinds, for example answers,
+/// pulls, bulk and credit, as they arrive. But a `done` in a frame of ordered segments waits with these
+/// segments.
 bool ordered(SegmentKind kind);
-/// Returns true if the sender waits for a `done` or `failed`, which the receiver sends as soon as it has
-/// executed the segment.
+/// Returns true for the kinds that the receiver answers with `done` or `failed` as soon as it has executed
+/// the segment.
 inline bool awaits_done(SegmentKind kind) {
   return kind == SegmentKind::write || kind == SegmentKind::write_next || kind == SegmentKind::atomic;
 }
@@ -136,9 +137,9 @@ enum class SenderAddresses : bool { kept, dropped };
 /// payload.
 std::size_t decode(ConstBytes in, Segment& out, SenderAddresses addresses = SenderAddresses::kept);
 
-/// The header of the most frequent segment: a whole eager message that is not confirmed. The two ends of a
-/// ring in shared memory write and read this header with a few instructions. Its bytes are the same as those
-/// of encode() and decode(). The first eight bytes are one word:
+/// The header of the most frequent segment: a whole eager message that is not confirmed. The fast lane
+/// (shm/fast_lane.h) and the frame lane (reliability/frame_lane.h) write and read this header with a few
+/// instructions. The bytes are those that encode() writes. The first eight bytes are one word:
 ///
 ///   kind | flags << 8 | detail (0) << 16 | length << 32
 struct EagerHeader {
@@ -152,7 +153,7 @@ struct EagerHeader {
   constexpr std::size_t size() const {
     return sizeof(std::uint64_t) * (std::size_t{1} + (tagged ? 1 : 0) + (has_data ? 1 : 0));
   }
-  /// Returns size() of a header with these flags, the second byte of the header.
+  /// Returns size() of a header whose second byte is `flags`.
   static std::size_t size_with(std::byte flags) {
     const auto bits = static_cast<unsigned>(flags);
     return sizeof(std::uint64_t) * (std::size_t{1} + ((bits & segment_flag::kTagged) != 0 ? 1 : 0) +
