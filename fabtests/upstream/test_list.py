@@ -117,7 +117,7 @@ BEYOND = [
 SETS = {
     "unit": ("alone", UNIT),
     "negative": ("refused", NEGATIVE),
-    "regression": ("alone", ["sighandler_test"]),
+    "regression": ("alone", ["sighandler_test", "fi_loopback"]),
     "functional": ("pair", FUNCTIONAL),
     "short": ("pair", _measuring(" -I 5", " -I 5")),
     "standard": ("pair", _measuring("", " -I 1000") + PREFIXED),
