@@ -119,6 +119,7 @@ void Endpoint::open(const Options& options) {
   attr.format = options.format;
   attr.wait_obj = options.wait;
   attr.wait_cond = options.wait_cond;
+  attr.wait_set = options.wait_set;
   fid_cq* queues[2] = {};
   for (fid_cq*& queue : queues) EXPECT_EQ(fi_cq_open(domain, &attr, &queue, nullptr), 0);
   tx_.reset(queues[0]);
@@ -139,6 +140,7 @@ void Endpoint::open(const Options& options) {
     const std::uint64_t kind = left & ~(left - 1);
     fi_cntr_attr counting{};
     counting.wait_obj = options.wait;
+    counting.wait_set = options.wait_set;
     fid_cntr* counter = nullptr;
     EXPECT_EQ(fi_cntr_open(domain, &counting, &counter, nullptr), 0);
     EXPECT_EQ(fi_ep_bind(ep, &counter->fid, kind), 0);
@@ -147,6 +149,7 @@ void Endpoint::open(const Options& options) {
   if (options.events || (options.caps & FI_COLLECTIVE)) {
     fi_eq_attr queue{};
     queue.wait_obj = options.wait;
+    queue.wait_set = options.wait_set;
     fid_eq* eq = nullptr;
     EXPECT_EQ(fi_eq_open(domain_->fabric(), &queue, &eq, nullptr), 0);
     EXPECT_EQ(fi_ep_bind(ep, &eq->fid, 0), 0);

@@ -47,6 +47,7 @@ struct Options {
   std::uint64_t caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE;
   fi_cq_format format = FI_CQ_FORMAT_TAGGED;
   fi_wait_obj wait = FI_WAIT_NONE;
+  fid_wait* wait_set = nullptr;  ///< of FI_WAIT_SET
   fi_cq_wait_cond wait_cond = FI_CQ_COND_NONE;
   fi_av_type av_type = FI_AV_TABLE;
   fi_threading threading = FI_THREAD_SAFE;

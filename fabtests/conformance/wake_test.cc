@@ -100,18 +100,12 @@ PAIR_TEST(Wait, AThresholdIsWaitedFor) {
 
 SINGLE_TEST(Wait, TheUnknownAndTheImpossibleAreRefused) {
   Domain domain;
-  for (const fi_wait_obj wait : {FI_WAIT_SET, FI_WAIT_MUTEX_COND, FI_WAIT_POLLFD}) {
+  for (const fi_wait_obj wait : {FI_WAIT_MUTEX_COND, FI_WAIT_POLLFD}) {
     fi_cq_attr attr{};
     attr.wait_obj = wait;
     fid_cq* cq = nullptr;
     EXPECT_EQ(fi_cq_open(domain.domain(), &attr, &cq, nullptr), -FI_ENOSYS);
   }
-  fid_wait* set = nullptr;
-  fi_wait_attr wait_attr{};
-  EXPECT_EQ(fi_wait_open(domain.fabric(), &wait_attr, &set), -FI_ENOSYS);
-  fid_poll* poll_set = nullptr;
-  fi_poll_attr poll_attr{};
-  EXPECT_EQ(fi_poll_open(domain.domain(), &poll_attr, &poll_set), -FI_ENOSYS);
   Endpoint none(domain);
   int descriptor = -1;
   EXPECT_LT(fi_control(&none.rx()->fid, FI_GETWAIT, &descriptor), 0);

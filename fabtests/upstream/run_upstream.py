@@ -76,13 +76,6 @@ class Runner:
         if options.plugin:
             self.environment["FI_PROVIDER_PATH"] = os.path.abspath(options.plugin)
 
-    def spelling(self, line):
-        """The line as these programs understand it; None if they have no such program."""
-        for new, former in test_list.FORMER_NAMES:
-            if line.startswith(new) and "fi_flood" not in self.programs:
-                line = former + line[len(new):]
-        return line if line.split()[0] in self.programs else None
-
     def extras(self):
         words = COMPLETION[self.options.completion].split()
         if self.options.progress:
@@ -110,16 +103,24 @@ class Runner:
                 (place.client, base + ["-s", place.client_address, place.server_address])]
 
     def run(self, kind, line):
-        spelled = self.spelling(line)
-        if spelled is None:
-            return self.table.add(line, verdicts.MISSING)
         if self.options.completion == "counter" and any(re.match(p, line) for p in test_list.NOT_COUNTING):
             return self.table.add(line, verdicts.NOT_RUN, "it cannot count")
-        begin = time.monotonic()
-        deadline = begin + self.options.timeout * test_list.times_longer(line)
+        result, remark, seconds, outputs = verdicts.UNKNOWN, "no such program", 0.0, ()
+        for spelled in test_list.spellings(line):
+            if spelled.split()[0] in self.programs:
+                begin = time.monotonic()
+                statuses, outputs = self.processes(kind, spelled, begin + self.options.timeout * test_list.times_longer(line))
+                result, remark = verdicts.verdict(kind, statuses, outputs)
+                seconds = time.monotonic() - begin
+            if result != verdicts.UNKNOWN:
+                break
+        return self.table.add(line, result, remark, seconds, outputs)
+
+    def processes(self, kind, line, deadline):
+        """Exit status and output of each process of a line."""
         children, files = [], []
         try:
-            for node, command in self.commands(kind, spelled):
+            for node, command in self.commands(kind, line):
                 files.append(tempfile.TemporaryFile("w+", errors="replace"))
                 children.append(self.place.start(node, command, self.environment, files[-1]))
                 if len(children) == 1 and kind in ("pair", "three", "uber"):
@@ -139,8 +140,7 @@ class Runner:
             file.seek(0)
             outputs.append(file.read())
             file.close()
-        result, remark = verdicts.verdict(kind, statuses, outputs)
-        return self.table.add(line, result, remark, time.monotonic() - begin, outputs)
+        return statuses, outputs
 
 
 def main(arguments):

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """The runner judges rightly, and its lists hold together; no program of libfabric's is needed."""
+import contextlib
 import errno
+import io
 import os
 import re
 import stat
@@ -72,14 +74,14 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(self.judge("pair", (0, None)), verdicts.FAILED)
 
     def test_not_offered_only_if_all_say_so(self):
-        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENODATA)), verdicts.NOT_RUN)
-        self.assertEqual(self.judge("pair", (256 - errno.ENODATA, errno.ENODATA)), verdicts.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENODATA)), verdicts.NOT_OFFERED)
+        self.assertEqual(self.judge("pair", (256 - errno.ENODATA, errno.ENODATA)), verdicts.NOT_OFFERED)
         self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOSYS)), verdicts.FAILED)
         self.assertEqual(self.judge("pair", (errno.ENODATA, 0)), verdicts.FAILED)
 
     def test_one_side_says_so_and_the_other_loses_its_connection(self):
-        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOTCONN)), verdicts.NOT_RUN)
-        self.assertEqual(self.judge("pair", (errno.ENOTCONN, 256 - errno.ENOSYS)), verdicts.NOT_RUN)
+        self.assertEqual(self.judge("pair", (errno.ENODATA, errno.ENOTCONN)), verdicts.NOT_OFFERED)
+        self.assertEqual(self.judge("pair", (errno.ENOTCONN, 256 - errno.ENOSYS)), verdicts.NOT_OFFERED)
         self.assertEqual(self.judge("pair", (errno.ENOTCONN, errno.ENOTCONN)), verdicts.FAILED)
 
     def test_a_refusal_is_expected(self):
@@ -96,15 +98,15 @@ class Verdicts(unittest.TestCase):
 class Runs(unittest.TestCase):
     """Programs that stand for libfabric's, on loopback."""
 
-    def run_script(self, text, *arguments):
+    def run_script(self, text, *arguments, program="fi_rdm", only="^fi_rdm$"):
         with tempfile.TemporaryDirectory() as directory:
-            path = os.path.join(directory, "fi_rdm")
+            path = os.path.join(directory, program)
             with open(path, "w", encoding="ascii") as script:
                 script.write("#!/bin/sh\n" + text)
             os.chmod(path, stat.S_IRWXU)
             sys.stdout.flush()
             return run_upstream.main(["--fabtests", directory, "--on", "loopback", "--sets", "functional",
-                                      "--only", "^fi_rdm$", *arguments])
+                                      "--only", only, *arguments])
 
     def test_success_and_failure_are_distinguished(self):
         self.assertEqual(self.run_script("exit 0"), 0)
@@ -116,6 +118,22 @@ class Runs(unittest.TestCase):
     def test_server_and_client_get_their_addresses(self):
         words = 'case "$*" in "-p cluster -s 127.0.0.1"|"-p cluster -s 127.0.0.1 127.0.0.1") exit 0;; esac; exit 1'
         self.assertEqual(self.run_script(words), 0)
+
+    def test_lines_that_a_version_does_not_know_are_told_from_what_is_not_offered(self):
+        for text, count in (("echo \"fi_rdm: invalid option -- 'x'\"; exit 1", "unknown: 1"), (f"exit {errno.ENODATA}", "not offered: 1")):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(self.run_script(text), 0)
+            self.assertEqual(said.getvalue().splitlines()[-1], count)
+
+    def test_an_earlier_version_is_asked_in_its_own_words(self):
+        refuse = "echo \"invalid option -- 'o'\"; exit 1"
+        for program, only, text in (
+                ("fi_bw", "^fi_flood -e msg", "exit 0"),
+                ("fi_cq_data", "^fi_cq_data -e msg -o senddata", f'case "$*" in *" -o "*) {refuse};; esac; exit 0'),
+                ("fi_multi_ep", "^fi_multi_ep -e msg -v -A -Q$", f'case "$*" in *" --shared-av --shared-cq"*) exit 0;; esac; {refuse}')):
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                self.assertEqual(self.run_script(text, program=program, only=only), 0)
+            self.assertEqual(said.getvalue().splitlines()[-1], "pass: 1", program)
 
 
 if __name__ == "__main__":

@@ -53,8 +53,8 @@ FUNCTIONAL = [
     "fi_av_xfer -e dgram",
     "fi_cm_data",
     *(f"fi_cq_data -e {kind} -o {what}" for what in ("senddata", "writedata") for kind in ("msg", "rdm", "dgram")),
-    *(f"fi_cq_data -e {kind}" for kind in ("rdm", "dgram")),  # as the first versions knew it
     "fi_dgram",
+    "fi_dgram_waitset",
     "fi_msg",
     "fi_msg_epoll",
     "fi_msg_sockets",
@@ -69,7 +69,7 @@ FUNCTIONAL = [
     "fi_rdm_shared_av",
     *(f"fi_multi_mr -e {kind} -V" for kind in ("msg", "rdm")),
     *(f"fi_multi_ep -e {kind} {how}" for how in _ENDPOINTS for kind in ("msg", "rdm")),
-    "fi_multi_ep -e rdm -v",
+    *(f"fi_multi_ep -e {kind} -v" for kind in ("msg", "rdm")),
     "fi_recv_cancel -e rdm -V",
     "fi_unexpected_msg -e msg -I 10 -v",
     "fi_unexpected_msg -e rdm -I 10 -v",
@@ -112,13 +112,12 @@ BEYOND = [
     "fi_rma_tx_completion -e rdm",
     "fi_rdm_deferred_wq",
     "fi_unmap_mem",
-    "fi_bw -e rdm -v -T 1",
 ]
 
 SETS = {
     "unit": ("alone", UNIT),
     "negative": ("refused", NEGATIVE),
-    "regression": ("alone", ["sighandler_test"]),
+    "regression": ("alone", ["sighandler_test", "fi_loopback"]),
     "functional": ("pair", FUNCTIONAL),
     "short": ("pair", _measuring(" -I 5", " -I 5")),
     "standard": ("pair", _measuring("", " -I 1000") + PREFIXED),
@@ -136,8 +135,18 @@ ALL = ("unit", "negative", "regression", "functional", "standard", "beyond", "mu
 NOT_COUNTING = ("fi_multi_ep", "fi_rdm_tagged_peek", "fi_unexpected_msg", "fi_inject_test", "fi_multi_recv",
                 "fi_rma_bw.* writedata", "fi_rma_pingpong")
 
-# Earlier names of the programs and arguments above.
-FORMER_NAMES = (("fi_flood", "fi_bw"), ("fi_inject_test", "fi_msg_inject"), ("fi_multinode -x", "fi_multinode -C"))
+# How earlier versions spell the lines above: a pattern and what takes its place.
+FORMER = (("^fi_flood", "fi_bw"), ("^fi_inject_test", "fi_msg_inject"), ("^fi_multinode -x", "fi_multinode -C"),
+          (r"^(fi_cq_data .*) -o senddata", r"\1"), (r"^(fi_unexpected_msg .*) -v", r"\1"),
+          (r"^(fi_multi_ep .*) -A", r"\1 --shared-av"), (r"^(fi_multi_ep .*) -Q", r"\1 --shared-cq"))
+
+
+def spellings(line):
+    """The line, and how an earlier version spells it, if that differs."""
+    former = line
+    for pattern, replacement in FORMER:
+        former = re.sub(pattern, replacement, former)
+    return [line] if former == line else [line, former]
 
 
 def times_longer(line):

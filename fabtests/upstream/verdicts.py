@@ -4,11 +4,12 @@ import re
 import sys
 
 # Exit statuses; some programs leave out the sign.
-NOT_OFFERED = tuple((error, 256 - error) for error in (errno.ENODATA, errno.ENOSYS))
+SAYS_NOT_OFFERED = tuple((error, 256 - error) for error in (errno.ENODATA, errno.ENOSYS))
 
 LOST_THE_OTHER = tuple(form for error in (errno.ENOTCONN, errno.ECONNRESET) for form in (error, 256 - error))
 
-PASSED, FAILED, NOT_RUN, EXCLUDED, MISSING = "pass", "FAIL", "not run", "excluded", "not built"
+# UNKNOWN: this version of the programs does not know the line.
+PASSED, FAILED, NOT_OFFERED, NOT_RUN, EXCLUDED, UNKNOWN = "pass", "FAIL", "not offered", "not run", "excluded", "unknown"
 
 
 class Excludes:
@@ -32,11 +33,11 @@ def verdict(kind, statuses, outputs):
         return FAILED, "no end in time"
     if kind == "refused":
         return (PASSED, "") if statuses == [errno.ENODATA] else (FAILED, f"exit status {statuses[0]}")
-    if any(_all_or_gone(statuses, forms) for forms in NOT_OFFERED):
-        return NOT_RUN, "not offered"
+    if any(_all_or_gone(statuses, forms) for forms in SAYS_NOT_OFFERED):
+        return NOT_OFFERED, ""
     if any(statuses):
         if any("invalid option" in output or "unrecognized option" in output for output in outputs):
-            return NOT_RUN, "it has no such argument"
+            return UNKNOWN, "no such argument"
         return FAILED, "exit status " + ", ".join(map(str, statuses))
     if kind == "uber":
         return _count_cases(outputs[-1])
@@ -67,7 +68,7 @@ class Table:
 
     def add(self, line, result, remark="", seconds=0.0, outputs=()):
         self.counts[result] = self.counts.get(result, 0) + 1
-        print(f"{line:<58} {result:<9} {seconds:6.1f} s  {remark}")
+        print(f"{line:<58} {result:<11} {seconds:6.1f} s  {remark}")
         if result == FAILED:
             for number, output in enumerate(outputs):
                 for text in output.strip().splitlines()[-6:]:

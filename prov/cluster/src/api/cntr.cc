@@ -42,8 +42,10 @@ Cntr::Cntr(Domain& domain, fi_wait_obj wait_object, void* context)
 int Cntr::open(Domain& domain, const fi_cntr_attr* attributes, fid_cntr** handle, void* context) {
   const fi_cntr_attr& wanted = attributes_at(attributes);
   if (number_of(wanted.events) != FI_CNTR_EVENTS_COMP || wanted.flags != 0) return -FI_ENOSYS;
-  if (const int error = check_wait_object(wanted.wait_obj)) return error;
-  *handle = new Cntr(domain, wanted.wait_obj, context);
+  if (const int error = check_wait_object(wanted.wait_obj, wanted.wait_set)) return error;
+  std::unique_ptr<Cntr> cntr(new Cntr(domain, wanted.wait_obj, context));
+  if (const int error = cntr->membership_.join(cntr->fid, cntr->progress_, wanted.wait_set)) return error;
+  *handle = cntr.release();
   return 0;
 }
 
@@ -117,12 +119,18 @@ int Cntr::arm() {
   if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
   engine::Sleeper* const sleep_on = progress_.sleeper();
   if (sleep_on == nullptr) return -FI_EAGAIN;
-  const auto unchanged = [&] {
-    return counter_.value() == value_read_.load(std::memory_order_relaxed) &&
-           counter_.errors() == errors_read_.load(std::memory_order_relaxed);
-  };
   counter_.wake_at_next(*sleep_on);
-  return unchanged() && progress_.arm() && unchanged() ? 0 : -FI_EAGAIN;
+  return !unread() && progress_.arm() && !unread() ? 0 : -FI_EAGAIN;
+}
+
+bool Cntr::unread() const {
+  return counter_.value() != value_read_.load(std::memory_order_relaxed) ||
+         counter_.errors() != errors_read_.load(std::memory_order_relaxed);
+}
+
+bool Cntr::has_events() {
+  progress_endpoints();
+  return unread();
 }
 
 }  // namespace cluster::api

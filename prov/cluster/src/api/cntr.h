@@ -5,6 +5,7 @@
 #include <rdma/fi_eq.h>
 
 #include "api/domain.h"
+#include "api/event_wait_set.h"
 #include "api/poll_backoff.h"
 #include "api/progress.h"
 #include "protocol/completion.h"
@@ -27,6 +28,9 @@ class Cntr : public fid_cntr, public RefCounted {
   /// Returns -FI_EAGAIN if the counter may have changed since the last read.
   int arm();
 
+  /// Makes progress. Returns true if the counter has changed since the last read.
+  bool has_events();
+
   protocol::Counter& counter() { return counter_; }
   Progress& progress() { return progress_; }
   Domain& domain() { return *domain_; }
@@ -37,6 +41,7 @@ class Cntr : public fid_cntr, public RefCounted {
  private:
   Cntr(Domain& domain, fi_wait_obj wait_object, void* context);
   void progress_endpoints() noexcept;
+  bool unread() const;
   std::uint64_t record_read(std::uint64_t value, std::atomic<std::uint64_t>& last_read);
 
   protocol::Counter counter_;
@@ -46,6 +51,7 @@ class Cntr : public fid_cntr, public RefCounted {
   PollBackoff backoff_;
   std::atomic<bool> joins_work_{false};
   Ref<Domain> domain_;
+  WaitSetMembership membership_;
   InheritedFid inherited_fid_{fid};
 };
 

@@ -79,10 +79,12 @@ Cq::Cq(Domain& domain, fi_ops_cq& table, const fi_cq_attr& attributes, void* con
 int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void* context) {
   const fi_cq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~FI_AFFINITY) return -FI_ENOSYS;
-  if (const int error = check_wait_object(wanted.wait_obj)) return error;
+  if (const int error = check_wait_object(wanted.wait_obj, wanted.wait_set)) return error;
   fi_ops_cq* ops = ops_for(wanted.format);
   if (ops == nullptr) return -FI_ENOSYS;
-  *handle = new Cq(domain, *ops, wanted, context);
+  std::unique_ptr<Cq> cq(new Cq(domain, *ops, wanted, context));
+  if (const int error = cq->membership_.join(cq->fid, cq->progress_, wanted.wait_set)) return error;
+  *handle = cq.release();
   return 0;
 }
 
@@ -115,6 +117,11 @@ int Cq::arm() {
   if (signaled_.exchange(false)) return -FI_EAGAIN;  // this call consumes the signal
   engine::Sleeper* const sleep_on = progress_.sleeper();
   return sleep_on != nullptr && prepare_sleep(*sleep_on) ? 0 : -FI_EAGAIN;
+}
+
+bool Cq::has_events() {
+  if (queue_.empty()) progress_.poll();
+  return !queue_.empty();
 }
 
 int Cq::signal() {

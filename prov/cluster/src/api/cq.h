@@ -13,6 +13,7 @@
 #include <atomic>
 
 #include "api/domain.h"
+#include "api/event_wait_set.h"
 #include "api/poll_backoff.h"
 #include "api/progress.h"
 #include "base/lock.h"
@@ -115,6 +116,8 @@ class Cq : public fid_cq, public RefCounted {
   /// Implements fi_trywait. Returns 0 if the descriptor is armed, so that the application may sleep on it.
   /// Returns -FI_EAGAIN if there may be something to read.
   int arm();
+  /// Makes progress if the queue is empty. Returns true if there is something to read.
+  bool has_events();
   const char* error_text(int provider_error, char* buffer, std::size_t size);
 
   protocol::CompletionQueue& queue() { return queue_; }
@@ -147,6 +150,7 @@ class Cq : public fid_cq, public RefCounted {
   PollBackoff backoff_;
   std::atomic<bool> signaled_{false};
   Ref<Domain> domain_;
+  WaitSetMembership membership_;
   InheritedFid inherited_fid_{fid};
 
   // The error that was read last, for fi_cq_strerror and err_data. error_lock_ guards these members.

@@ -5,10 +5,15 @@
 #include "api/cq.h"
 #include "api/endpoint.h"
 #include "api/ops_tables.h"
+#include "api/poll_set.h"
 #include "api/shared_contexts.h"
 
 namespace cluster::api {
 namespace {
+
+int open_poll_set(fid_domain* domain, fi_poll_attr* attributes, fid_poll** set) noexcept {
+  return open_object<PollSet, Domain>(domain, attributes, set, nullptr);
+}
 
 constinit fi_ops domain_fid_ops = fid_ops({.close = close_object<Domain>,
                                            .bind = Method<&Domain::bind>::entry,
@@ -21,7 +26,7 @@ constinit fi_ops_domain domain_ops = {
     .endpoint = open_object<Endpoint, Domain>,
     .scalable_ep = kEnosys,
     .cntr_open = open_object<Cntr, Domain>,
-    .poll_open = kEnosys,
+    .poll_open = open_poll_set,
     .stx_ctx = open_object<SharedTx, Domain>,
     .srx_ctx = open_object<SharedRx, Domain>,
     .query_atomic = query_atomic,

@@ -51,8 +51,10 @@ void Eq::free(const Event& event) const {
 int Eq::open(Fabric& fabric, const fi_eq_attr* attributes, fid_eq** handle, void* context) {
   const fi_eq_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(FI_WRITE | FI_AFFINITY)) return -FI_ENOSYS;
-  if (const int error = check_wait_object(wanted.wait_obj)) return error;
-  *handle = new Eq(fabric, std::max(wanted.size, kEventsMin), wanted.wait_obj, context);
+  if (const int error = check_wait_object(wanted.wait_obj, wanted.wait_set)) return error;
+  std::unique_ptr<Eq> eq(new Eq(fabric, std::max(wanted.size, kEventsMin), wanted.wait_obj, context));
+  if (const int error = eq->membership_.join(eq->fid, eq->progress_, wanted.wait_set)) return error;
+  *handle = eq.release();
   return 0;
 }
 
@@ -85,6 +87,11 @@ void Eq::pop() {
 void Eq::clear_if_empty() {
   if (!events_.empty() || overrun_) return;
   if (engine::Sleeper* const sleeper = progress_.opened_sleeper()) sleeper->clear();
+}
+
+bool Eq::has_events() {
+  if (!occupied()) progress_.poll();
+  return occupied();
 }
 
 bool Eq::occupied() {

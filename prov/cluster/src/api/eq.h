@@ -13,6 +13,7 @@
 #include <deque>
 #include <vector>
 
+#include "api/event_wait_set.h"
 #include "api/fabric.h"
 #include "api/progress.h"
 #include "base/lock.h"
@@ -49,6 +50,8 @@ class Eq : public fid_eq, public RefCounted {
   /// Implements fi_trywait. Returns 0 if the descriptor is armed and the queue is empty, so that the
   /// application may sleep on it.
   int arm();
+  /// Makes progress if the queue is empty. Returns true if there is something to read.
+  bool has_events();
   /// Returns the engines that make progress in each read: those of endpoints that connect or may join teams.
   Progress& progress() { return progress_; }
 
@@ -79,6 +82,7 @@ class Eq : public fid_eq, public RefCounted {
   bool overrun_ = false;
   std::vector<std::byte> read_data_;  ///< the err_data of the error that was read last
   Progress progress_;
+  WaitSetMembership membership_;
 };
 
 }  // namespace cluster::api

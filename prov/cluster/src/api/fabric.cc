@@ -2,22 +2,17 @@
 
 #include <rdma/fi_endpoint.h>
 
-#include "api/cntr.h"
-#include "api/cq.h"
 #include "api/domain.h"
-#include "api/eq.h"
+#include "api/event_source.h"
+#include "api/event_wait_set.h"
 #include "api/passive_endpoint.h"
 
 namespace cluster::api {
 namespace {
 
 int arm(fid* object) {
-  switch (object->fclass) {
-    case FI_CLASS_CQ: return object_of<Cq>(object).arm();
-    case FI_CLASS_CNTR: return object_of<Cntr>(object).arm();
-    case FI_CLASS_EQ: return object_of<Eq>(object).arm();
-    default: return -FI_EINVAL;
-  }
+  if (object->fclass == FI_CLASS_WAIT) return object_of<EventWaitSet>(object).arm();
+  return with_event_source(*object, [](auto& source) { return source.arm(); });
 }
 
 /// Implements fi_trywait. Returns 0 if the descriptors of all objects are armed.
@@ -31,6 +26,10 @@ int trywait(fid_fabric*, fid** objects, int count) noexcept {
   });
 }
 
+int open_wait_set(fid_fabric* fabric, fi_wait_attr* attributes, fid_wait** set) noexcept {
+  return open_object<EventWaitSet, Fabric>(fabric, attributes, set, nullptr);
+}
+
 constinit fi_ops fabric_fid_ops = fid_ops({.close = close_object<Fabric>});
 
 constinit fi_ops_fabric fabric_ops = {
@@ -38,7 +37,7 @@ constinit fi_ops_fabric fabric_ops = {
     .domain = open_object<Domain, Fabric>,
     .passive_ep = open_object<PassiveEndpoint, Fabric>,
     .eq_open = open_object<Eq, Fabric>,
-    .wait_open = kEnosys,
+    .wait_open = open_wait_set,
     .trywait = trywait,
     .domain2 = open_object2<Domain, Fabric>,
 };

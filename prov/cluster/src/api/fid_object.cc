@@ -98,6 +98,8 @@ void disable(fid* object) {
     case FI_CLASS_CQ: handle_of<fid_cq>(object).ops = &disabled_ops<fi_ops_cq>; return;
     case FI_CLASS_EQ: handle_of<fid_eq>(object).ops = &disabled_ops<fi_ops_eq>; return;
     case FI_CLASS_CNTR: handle_of<fid_cntr>(object).ops = &disabled_ops<fi_ops_cntr>; return;
+    case FI_CLASS_POLL: handle_of<fid_poll>(object).ops = &disabled_ops<fi_ops_poll>; return;
+    case FI_CLASS_WAIT: handle_of<fid_wait>(object).ops = &disabled_ops<fi_ops_wait>; return;
     case FI_CLASS_FABRIC: handle_of<fid_fabric>(object).ops = &disabled_ops<fi_ops_fabric>; return;
     default: return;
   }

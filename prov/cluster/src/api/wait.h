@@ -25,13 +25,14 @@
 
 namespace cluster::api {
 
-/// Returns 0 if the provider supports this wait object, else -FI_ENOSYS.
-inline int check_wait_object(const fi_wait_obj& object) {
+/// Returns 0 if the provider supports this wait object, else -FI_ENOSYS. FI_WAIT_SET needs a `set`.
+inline int check_wait_object(const fi_wait_obj& object, const fid_wait* set) {
   switch (number_of(object)) {
     case FI_WAIT_NONE:
     case FI_WAIT_UNSPEC:
     case FI_WAIT_FD:
     case FI_WAIT_YIELD: return 0;
+    case FI_WAIT_SET: return set != nullptr ? 0 : -FI_EINVAL;
     default: return -FI_ENOSYS;
   }
 }
@@ -47,7 +48,7 @@ int control_wait(fid* plain, int command, void* argument) noexcept {
     *static_cast<fi_wait_obj*>(argument) = wait_object == FI_WAIT_UNSPEC ? FI_WAIT_FD : wait_object;
     return 0;
   }
-  if (wait_object == FI_WAIT_NONE || wait_object == FI_WAIT_YIELD) return -FI_ENODATA;
+  if (wait_object != FI_WAIT_UNSPEC && wait_object != FI_WAIT_FD) return -FI_ENODATA;
   return guarded([&] {
     engine::Sleeper* const sleeper = progress.sleeper();
     if (sleeper == nullptr) return -FI_EMFILE;
@@ -68,12 +69,12 @@ inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 /// thread may safely sleep. It returns kForever if the sleeper will wake as soon as another attempt may
 /// succeed. If one of the two functions throws, wait_until() returns a negative libfabric error. A signal
 /// does not end the wait, because debuggers and job control send signals, and applications would mistake an
-/// early return for a failure.
-template <typename Attempt, typename Arm>
-ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm) {
+/// early return for a failure. `waited`: a Progress or an EventWaitSet, which has the sleeper.
+template <typename Waited, typename Attempt, typename Arm>
+ssize_t wait_until(Waited& waited, int timeout, Attempt&& attempt, Arm&& arm) {
   ssize_t result = guarded(attempt);
   if (timeout == 0 || result != -FI_EAGAIN) return result;
-  Platform& platform = progress.platform();
+  Platform& platform = waited.platform();
   Clock& clock = platform.clock();
   Time now = clock.now();
   const Time end = timeout < 0 ? kNever : now + std::chrono::milliseconds(timeout);
@@ -82,7 +83,7 @@ ssize_t wait_until(Progress& progress, int timeout, Attempt&& attempt, Arm&& arm
   for (unsigned spins = 1; now < end; ++spins, now = clock.now()) {
     std::chrono::milliseconds safe = 0ms;
     const auto prepare = [&]() -> ssize_t {
-      if (now >= sleep_from && sleep_on == nullptr) sleep_on = progress.sleeper();
+      if (now >= sleep_from && sleep_on == nullptr) sleep_on = waited.sleeper();
       if (sleep_on != nullptr) safe = arm(*sleep_on);
       return 0;
     };

@@ -35,6 +35,10 @@ class Sleeper final : public Waker {
     if (const int descriptor = engine.descriptor(); descriptor >= 0) set_->remove(descriptor);
   }
 
+  /// Adds the descriptor of another sleeper, which must be removed before that sleeper is destroyed.
+  void add(const Sleeper& other) { set_->add(other.descriptor(), nullptr); }
+  void remove(const Sleeper& other) { set_->remove(other.descriptor()); }
+
   /// Claims the sleeper for the calling thread. A wake-up reaches only one thread, so only the thread with
   /// the claim may sleep here without a time limit. Returns false if another thread holds the claim. The
   /// claim ends with release() or with the end of the thread.

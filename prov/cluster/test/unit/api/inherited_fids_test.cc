@@ -40,6 +40,11 @@ TEST_F(InheritedFidsTest, TheirOperationsFail) {
   EXPECT_TRUE(in_child(
       [&] { return fi_write(left.endpoint, bytes, 8, nullptr, 0, 0, 0, nullptr) == -FI_EOPBADSTATE; }));
   EXPECT_TRUE(in_child([&] { return fi_cq_read(left.sends, &entry, 1) == -FI_EOPBADSTATE; }));
+  fi_poll_attr polling{};
+  fid_poll* set = nullptr;
+  ASSERT_EQ(fi_poll_open(domain, &polling, &set), 0);
+  EXPECT_TRUE(in_child([&] { return fi_poll(set, nullptr, 0) == -FI_EOPBADSTATE; }));
+  EXPECT_EQ(fi_close(&set->fid), 0);
   EXPECT_TRUE(in_child([&] {
     fid_ep* made = nullptr;
     return fi_endpoint(domain, &info.info, &made, nullptr) == -FI_EOPBADSTATE;

@@ -54,6 +54,12 @@ TEST_F(OpsTablesTest, AreFullInEveryObject) {
   expect_full(cntr->fid.ops, "cntr fid");
   expect_full(cntr->ops, "cntr");
   EXPECT_EQ(fi_close(&cntr->fid), 0);
+  fi_poll_attr polling{};
+  fid_poll* poll_set = nullptr;
+  ASSERT_EQ(fi_poll_open(domain, &polling, &poll_set), 0);
+  expect_full(poll_set->fid.ops, "poll set fid");
+  expect_full(poll_set->ops, "poll set");
+  EXPECT_EQ(fi_close(&poll_set->fid), 0);
   for (const fi_cq_format format : {FI_CQ_FORMAT_UNSPEC, FI_CQ_FORMAT_CONTEXT, FI_CQ_FORMAT_MSG,
                                     FI_CQ_FORMAT_DATA, FI_CQ_FORMAT_TAGGED}) {
     fid_cq* cq = open_cq(format);
