@@ -263,10 +263,12 @@ TEST_F(CqTest, WaitNeedsAWaitObject) {
   EXPECT_EQ(fi_cq_signal(cq), -FI_EINVAL);
   fi_cq_attr attributes{};
   fid_cq* other = nullptr;
-  for (const fi_wait_obj wait : {FI_WAIT_SET, FI_WAIT_MUTEX_COND, FI_WAIT_POLLFD}) {
+  for (const fi_wait_obj wait : {FI_WAIT_MUTEX_COND, FI_WAIT_POLLFD}) {
     attributes.wait_obj = wait;
     EXPECT_EQ(fi_cq_open(domain, &attributes, &other, nullptr), -FI_ENOSYS);
   }
+  attributes.wait_obj = FI_WAIT_SET;
+  EXPECT_EQ(fi_cq_open(domain, &attributes, &other, nullptr), -FI_EINVAL) << "no wait set is named";
 }
 
 TEST_F(CqTest, OpenAcceptsAnySizeAndIgnoresAffinity) {

@@ -97,10 +97,6 @@ TEST_F(OpsTablesTest, UnsupportedCallsReturnEnosys) {
   EXPECT_EQ(fi_shutdown(endpoint, 0), -FI_ENOSYS);
   EXPECT_EQ(fi_close(&endpoint->fid), 0);
   EXPECT_EQ(fi_scalable_ep(domain, &info.info, &endpoint, nullptr), -FI_ENOSYS);
-  fid_poll* poll = nullptr;
-  EXPECT_EQ(fi_poll_open(domain, nullptr, &poll), -FI_ENOSYS);
-  fid_wait* wait = nullptr;
-  EXPECT_EQ(fi_wait_open(fabric, nullptr, &wait), -FI_ENOSYS);
 }
 
 TEST_F(OpsTablesTest, ObjectsKeepTheApplicationsContextAndClass) {
