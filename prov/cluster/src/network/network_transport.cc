@@ -106,8 +106,8 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   Log& log = parts_.environment.log;
   if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
     log.warn(
-        "peer %s has a loopback address, which %s probably cannot reach (check FI_CLUSTER_IFACE on the "
-        "peer's node)",
+        "peer %s has a loopback address, which endpoint %s probably cannot reach (check FI_CLUSTER_IFACE on "
+        "the peer's node)",
         peer.name().text().c_str(), parts_.name.text().c_str());
   }
   sessions_.open(parts_.of(peer), parts_.path_to(peer.name()));
@@ -197,7 +197,7 @@ std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const
     return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
   if (remote == nullptr || remote->flow == nullptr) return {};
   if (status == Status::refused && remote->flow->liveness().kernel_vouches())
-    return ", although its TCP port is open, so a firewall may refuse UDP";
+    return ", although the peer's TCP port is open, so a firewall may refuse UDP";
   if (status == Status::refused && parts_.name.same_host(peer.name()))
     return ", and this node has the peer's address itself (if the peer is on another node, name another "
            "interface in FI_CLUSTER_IFACE)";
@@ -212,10 +212,10 @@ const char* NetworkTransport::advice(Status status) const {
   if (status == Status::prohibited)
     return " (cluster-info --ports prints what the firewalls between the nodes must let pass)";
   if (status == Status::translated)
-    return " (connect the nodes by a route without translation, or by a tunnel, and name its interface in "
-           "FI_CLUSTER_IFACE)";
+    return " (connect the nodes by a route without translation, or by a tunnel whose interface "
+           "FI_CLUSTER_IFACE names)";
   if (status != Status::unreachable) return "";
-  return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
+  return " (is the peer's node off, is a cable unplugged, or does a firewall drop UDP?)";
 }
 
 void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) const {

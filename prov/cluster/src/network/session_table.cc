@@ -194,7 +194,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   const bool moved = peer->flow->peer_moves() != moves;
   if (moved) {
     peers_.remove_aliases(peer->common);  // the peer may have lost one of them
-    parts_.environment.log.info("peer %s has the address %s now", peer->name().text().c_str(),
+    parts_.environment.log.info("peer %s now has the address %s", peer->name().text().c_str(),
                                 from.to.text().c_str());
   }
   if (moved || announcing) tx_.mark(*peer);

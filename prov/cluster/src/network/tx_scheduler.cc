@@ -142,8 +142,8 @@ void TxScheduler::tell_of_outage(Time now, OutageWatch::News news) {
   const double limit = seconds(parts_.settings.outage);
   if (news == News::begins && !parts_.link->has_carrier()) {
     log.warn(
-        "this node is cut off: no interface of this endpoint has a carrier (is a cable unplugged, or the "
-        "switch off?); operations wait for up to %.1f s (FI_CLUSTER_OUTAGE)",
+        "this node is cut off: no interface of this endpoint has a carrier (is a cable unplugged, or is "
+        "the switch off?); operations wait for up to %.1f s (FI_CLUSTER_OUTAGE)",
         limit);
   } else if (news == News::begins) {
     log.warn(

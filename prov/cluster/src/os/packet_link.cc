@@ -244,14 +244,14 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
 /// if the link can use the interface.
 std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
-  if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link for it";
+  if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link";
   if (!interface.has_ethernet)
     return what + "not an Ethernet interface; use the udp link or name another interface";
   if (!interface.up)
     return what + "the interface is down; bring it up (ip link set " + interface.name + " up)";
   if (!has_host(interface.addresses, name)) {
     return what + "the endpoint's address " + name.ip_text() +
-           " is not an address of the interface; bind the endpoint to one that is";
+           " does not belong to this interface; bind the endpoint to an address of the interface";
   }
   return {};
 }
@@ -373,7 +373,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     error = opener.error();
     if (group != nullptr) *group = opener.group();
     if (ring == nullptr && error == 0) {
-      reason = opener.why() + " (FI_CLUSTER_LINK=packet opens a receive ring outside the group)";
+      reason = opener.why() + " (FI_CLUSTER_LINK=packet opens a receive ring outside the group of this user)";
       environment.log.warn("endpoint %s has no receive ring and uses the udp link: %s",
                            port->name().text().c_str(), reason.c_str());
       return nullptr;

@@ -400,7 +400,12 @@ bool RingGroup::enter_fanout(RingSeat& seat, std::string& reason) {
 /// one installs the program.
 bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reason) {
   std::uint64_t wanted = 0;
-  if (const TableLock locked(file_, table_mutex_); locked) wanted = list.changes;
+  if (const TableLock locked(file_, table_mutex_); locked) {
+    wanted = list.changes;
+  } else {
+    reason = kStopped;
+    return false;
+  }
   const std::size_t kind = static_cast<std::size_t>(seat.kind);
   const off_t lock = kProgramLocks + static_cast<off_t>(kind);
   const std::atomic_ref<std::uint64_t> installed(list.installed);

@@ -176,8 +176,8 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   if (error != 0) {
     port.reset();
     log.info(
-        "endpoint %s cannot listen on the TCP port with the number of its UDP port (%s); if this process "
-        "is stopped, peers declare it dead",
+        "endpoint %s cannot listen on the TCP port with the number of its UDP port (%s), so peers "
+        "declare this process dead if it is stopped",
         name.text().c_str(), error_text(error).c_str());
   }
   std::unique_ptr<TcpProbe> probe(new TcpProbe(name, std::move(port), SystemRandom().next()));

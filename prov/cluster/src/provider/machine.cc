@@ -118,7 +118,7 @@ std::uint64_t epoch_of(Clock& clock) {
 std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const KeyFindings& keys,
                                       const OpenedRails& rails, const Environment& environment) {
   environment.log.info(
-      "endpoint %s: frames are %s, with the key from %s", rails.ports.front()->name().text().c_str(),
+      "endpoint %s: frames are %s with the key from %s", rails.ports.front()->name().text().c_str(),
       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.source.c_str());
   std::vector<SocketAddress> addresses;
   for (const auto& port : rails.ports) addresses.push_back(port->name());

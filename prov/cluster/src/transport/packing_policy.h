@@ -1,16 +1,17 @@
 // Decides when small messages share a frame. Each frame costs a system call, even if it holds only a few
 // bytes. While earlier frames to the peer are not acknowledged, the next message may wait in the open frame
 // for others. A lone message therefore never waits. The frame leaves when it is full or when the engine takes
-// a turn. The engine takes a turn whenever the application reads a queue or waits. This is Nagle's algorithm
-// (RFC 896) without its deadlock against delayed acknowledgements: an application that polls for an answer
-// thereby sends the messages that wait.
+// a turn. The engine takes a turn whenever the application reads a queue or waits. The policy is Nagle's
+// algorithm (RFC 896) without its deadlock against delayed acknowledgements: an application that polls for an
+// answer thereby sends the messages that wait.
 //
-// An application may also make no call for a long time, because it computes or waits for its peer by other
+// But an application may make no call for a long time, because it computes or waits for its peer by other
 // means. So a message waits only if the progress thread runs often enough to send it soon
 // (background_runner.h). The thread runs that often only during a stream, that is, while many messages can
 // share frames. A stream begins when at least kStreamMin messages could have waited since the last ordinary
-// run of the thread. The message that makes it so many calls the thread, whose next ordinary run may be tens
-// of milliseconds away. A stream ends when fewer than kStreamMin could have waited during kRunsPerReview runs.
+// run of the thread. The last of them calls the thread, because the next ordinary run may be tens of
+// milliseconds away. The stream ends when fewer than kStreamMin messages could have waited during the last
+// kRunsPerReview runs.
 //
 // Call may_wait() and apply_review() under the engine lock. The progress thread calls review_due() without
 // the lock.
