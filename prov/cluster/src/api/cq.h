@@ -41,9 +41,12 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-/// Does the same for the completion of a message that has taken the fast lane or the frame lane. Completions
-/// of the access lane never get here, because they go to the queue.
+/// Does the same for the completion of a message that has taken the fast lane or the frame lane, or of a
+/// write that has taken the frame lane. Completions of the access lane never get here, because they go to the
+/// queue.
 inline std::uint64_t flags_of(const protocol::Success& success) {
+  if (success.kind == protocol::Completion::Kind::write) [[unlikely]]
+    return FI_RMA | FI_WRITE;
   const bool sent = success.kind == protocol::Completion::Kind::send;
   return (sent ? FI_SEND : FI_RECV) | (success.tagged ? FI_TAGGED : FI_MSG);
 }

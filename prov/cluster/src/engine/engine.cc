@@ -94,8 +94,13 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);
-  if (used == nullptr || used->lane == nullptr || !messenger_.rma().write_at_once(used->channel, op))
+  if (used == nullptr || used->lane == nullptr || !messenger_.rma().write_at_once(used->channel, op)) {
+    if (used != nullptr && network_ != nullptr && network_->write_short(*used, op)) {
+      loop_.expect_answer();
+      return Status::ok;
+    }
     return loop_.post(op.to, op.more, general_access(reach_, messenger_, op));
+  }
   access_lane_.review(*used, op.remote.front().key);
   loop_.wake_sleepers();
   return Status::ok;

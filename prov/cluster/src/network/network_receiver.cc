@@ -48,7 +48,8 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
       answers_(parts, peers),
       acceptor_(parts, peers, admission, tx, sessions, reach, answers_),
       integrity_(parts.link->integrity()),
-      short_messages_(messenger) {
+      short_messages_(messenger),
+      short_writes_(messenger) {
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
@@ -93,6 +94,17 @@ bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::
   return taken || peer->common.failed;
 }
 
+/// Records the arrival of a lone frame. Returns true if the peer needs an acknowledgement at once.
+[[gnu::always_inline]] inline bool NetworkReceiver::arrive(Time now, RemotePeer& peer,
+                                                           const wire::LoneFrame& lone,
+                                                           const link::InFrame& frame) {
+  tx_.note_use(peer);
+  const bool ack_due = peer.flow->lane().take(now, lone, frame.from, frame.arrived);
+  peer.heard_at = now;
+  ++parts_.environment.counters.frames_received;
+  return ack_due;
+}
+
 inline bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
                                        const link::InFrame& frame, protocol::DirectSuccesses& direct) {
   const bool accounted = peer.held != 0 || peer.common.handle.value == protocol::kAddrNotAvail;
@@ -100,16 +112,52 @@ inline bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::L
       !peer.flow->lane().predicts(lone, frame.from)) {
     return false;
   }
+  if (!lone.only_message()) [[unlikely]]
+    return take_access(now, peer, lone, frame, direct);
   protocol::RecvRequest* const receive = short_messages_.receive_for(peer.channel, lone.message);
   if (receive == nullptr || !short_messages_.charge(peer.channel, lone.message)) return false;
-  tx_.note_use(peer);
-  const bool answers = peer.flow->lane().take(now, lone, frame.from, frame.arrived);
-  peer.heard_at = now;
-  ++parts_.environment.counters.frames_received;
+  const bool ack_due = arrive(now, peer, lone, frame);
   direct.report(*short_messages_.rx_queue(),
                 short_messages_.deliver(peer.channel, *receive, lone.message, lone.payload));
   tx_.complete_acked(peer, direct);
-  if (answers) tx_.mark(peer);
+  if (ack_due) tx_.mark(peer);
+  return true;
+}
+
+/// Processes the expected frame if it contains a write, an answer, or both an answer and a message. All
+/// conditions are checked before anything changes, and executing a write is the last of them.
+[[gnu::noinline]] bool NetworkReceiver::take_access(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
+                                                    const link::InFrame& frame,
+                                                    protocol::DirectSuccesses& direct) {
+  using Content = wire::LoneFrame::Content;
+  reliability::FrameLane& lane = peer.flow->lane();
+  protocol::WriteRequest* const answered =
+      lone.answers ? short_writes_.answered(peer.channel, lone.answer.id) : nullptr;
+  if (lone.answers && answered == nullptr) return false;
+  protocol::RecvRequest* receive = nullptr;
+  const bool writes = lone.content == Content::write;
+  if (writes) {
+    if (!lane.answers() || !short_writes_.execute(peer.channel, lone.write, lone.payload)) return false;
+  } else if (lone.content == Content::message) {
+    receive = short_messages_.receive_for(peer.channel, lone.message);
+    if (receive == nullptr || !short_messages_.charge(peer.channel, lone.message)) return false;
+  }
+  bool turn_due = arrive(now, peer, lone, frame);
+  if (answered != nullptr) short_writes_.complete(*answered, direct);
+  if (receive != nullptr) {
+    direct.report(*short_messages_.rx_queue(),
+                  short_messages_.deliver(peer.channel, *receive, lone.message, lone.payload));
+  }
+  if (writes) {
+    if (peer.flow->queue().post_answer({lone.write.id})) {
+      turn_due = !lane.answer(now, *parts_.link, turn_due);
+    } else {
+      short_writes_.answer(peer.channel, lone.write.id);
+      turn_due = true;
+    }
+  }
+  tx_.complete_acked(peer, direct);
+  if (turn_due) tx_.mark(peer);
   return true;
 }
 

@@ -4,7 +4,8 @@
 // new, this class delivers them together, otherwise one by one.
 //
 // A frame takes the frame lane if its flow expects this frame next, and if the frame contains one short
-// message for a posted receive. Then a few checks replace all of the above (reliability/frame_lane.h).
+// message for a posted receive, a short write, or the answer to one. Then a few checks replace all of the
+// above (reliability/frame_lane.h).
 //
 // If the store of unexpected messages has no space for a message, the flow holds the segment that begins the
 // message. The flow acknowledges neither the frame of that segment nor the frames behind it, so the sender
@@ -28,6 +29,7 @@
 #include "network/unknown_budget.h"
 #include "protocol/messenger.h"
 #include "protocol/short_messages.h"
+#include "protocol/short_writes.h"
 #include "transport/arrival.h"
 #include "transport/peer_table.h"
 #include "wire/admit.h"
@@ -59,6 +61,7 @@ class NetworkReceiver {
   /// Returns true if the last receive() has found only frames that took the frame lane.
   bool only_lone() const { return only_lone_; }
   protocol::ShortMessages& short_messages() { return short_messages_; }
+  protocol::ShortWrites& short_writes() { return short_writes_; }
   /// Returns how many times this endpoint has polled the link since a poll last found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
   /// Returns true if a flow holds a message for which the store had no space.
@@ -80,6 +83,9 @@ class NetworkReceiver {
     if (left_) return *std::exchange(left_, std::nullopt);
     return std::span(frames_).first(parts_.link->receive_burst(frames_));
   }
+  bool take_access(Time now, RemotePeer& peer, const wire::LoneFrame& lone, const link::InFrame& frame,
+                   protocol::DirectSuccesses& direct);
+  bool arrive(Time now, RemotePeer& peer, const wire::LoneFrame& lone, const link::InFrame& frame);
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
@@ -106,6 +112,7 @@ class NetworkReceiver {
   const wire::Integrity integrity_;
   std::optional<DatagramEndpoint> datagrams_;
   protocol::ShortMessages short_messages_;
+  protocol::ShortWrites short_writes_;
   std::array<link::InFrame, link::kBurstMax> frames_;
   /// The frames of a burst that are left for receive(). If the span is empty, receive_short() has just found
   /// the link empty.

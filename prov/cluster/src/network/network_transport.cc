@@ -70,6 +70,7 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
       messenger_(context.messenger),
       packing_(context.packing),
       waiter_(context.waiter),
+      reach_(context.reach),
       tx_(parts_, peers_, messenger_, context.packing, context.outage),
       sessions_(parts_, peers_, messenger_, context.reach, tx_),
       receiver_(parts_, peers_, messenger_, context.admission, tx_, sessions_, context.reach),
@@ -229,31 +230,57 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;
 }
 
-/// While messages share frames (transport/packing_policy.h), a message that is not the only one in flight
-/// takes the general path. So does every message while a thread may sleep, because the general path sets the
-/// alarm.
-bool NetworkTransport::send_short(Peer& peer, const protocol::ShortSend& message) {
+/// Returns the peer if a segment of `size` bytes may take the frame lane now, else null. While messages share
+/// frames (transport/packing_policy.h), a message that is not the only one in flight takes the general path.
+/// So does every message while a thread may sleep, because the general path sets the alarm.
+[[gnu::always_inline]] inline RemotePeer* NetworkTransport::by_lane(Peer& peer, std::size_t size) {
   RemotePeer* const remote = parts_.find(peer);
-  if (remote == nullptr || !remote->carries() || peer.failed || waiter_.may_sleep()) return false;
+  if (remote == nullptr || !remote->carries() || peer.failed || waiter_.may_sleep()) return nullptr;
   reliability::Flow& flow = *remote->flow;
-  const std::size_t size = message.header.size() + message.header.length;
-  if (!flow.lane().accepts(size)) return false;
+  if (!flow.lane().accepts(size)) return nullptr;
   if (flow.queue().window().outstanding() != 0) {
-    if (packing_.in_stream()) return false;
+    if (packing_.in_stream()) return nullptr;
     packing_.may_wait();
   }
+  return remote;
+}
+
+/// Sends the frame that was just queued alone.
+void NetworkTransport::leave(RemotePeer& remote) {
+  bool left = false;
+  peers_.serve(remote.common, [&] {
+    tx_.note_use(remote);
+    left = remote.flow->lane().send(clock_.now(), *parts_.link);
+  });
+  if (!left) tx_.mark(remote);
+}
+
+bool NetworkTransport::send_short(Peer& peer, const protocol::ShortSend& message) {
+  RemotePeer* const remote = by_lane(peer, message.header.size() + message.header.length);
+  if (remote == nullptr) return false;
   bool queued = false;
   const auto post = [&](carrier::Token token) {
-    return flow.queue().post_alone(message.header, message.payload, token);
+    return remote->flow->queue().post_alone(message.header, message.payload, token);
   };
   const auto send = [&] { queued = receiver_.short_messages().send(remote->channel, message, post); };
   if (!enough_memory_for(send) || !queued) return false;
-  bool left = false;
-  peers_.serve(peer, [&] {
-    tx_.note_use(*remote);
-    left = flow.lane().send(clock_.now(), *parts_.link);
-  });
-  if (!left) tx_.mark(*remote);
+  leave(*remote);
+  return true;
+}
+
+bool NetworkTransport::write_short(Peer& peer, const protocol::WriteOp& op) {
+  const bool plain = op.remote.size() == 1 && op.slices.size() == 1 && !op.has_data && !op.fence && !op.more;
+  if (!plain || op.length > protocol::ShortWrite::kBytesMax) return false;
+  RemotePeer* const remote = by_lane(peer, wire::WriteHeader::size() + op.length);
+  if (remote == nullptr) return false;
+  reach_.reach_memory(peer);
+  bool queued = false;
+  const auto post = [&](const wire::WriteHeader& header) {
+    return remote->flow->queue().post_alone(header, op.slices[0].data());
+  };
+  const auto send = [&] { queued = receiver_.short_writes().send(remote->channel, op, post); };
+  if (!enough_memory_for(send) || !queued) return false;
+  leave(*remote);
   return true;
 }
 

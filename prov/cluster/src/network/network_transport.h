@@ -65,6 +65,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
   /// Sends the message by the frame lane of the peer (reliability/frame_lane.h). Returns false, and does
   /// nothing, if the message has to take the general path.
   bool send_short(Peer& peer, const protocol::ShortSend& message);
+  /// The same for a remote write.
+  bool write_short(Peer& peer, const protocol::WriteOp& op);
   /// Returns true if the next turns may begin with receive_short().
   bool takes_short_turns() const {
     return parts_.settings.frame_lane && !tx_.flows().empty() && !receiver_.holding() &&
@@ -110,6 +112,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
   Time deadline() const override;
 
  private:
+  RemotePeer* by_lane(Peer& peer, std::size_t size);
+  void leave(RemotePeer& remote);
   void on_ready(bool trouble) override;
   void on_move(std::uint8_t link);
   bool due(transport::Turn& turn) const;
@@ -121,6 +125,7 @@ class NetworkTransport final : public transport::Transport, private transport::W
   protocol::Messenger& messenger_;
   transport::PackingPolicy& packing_;
   transport::Waiter& waiter_;
+  transport::PeerReach& reach_;
   TxScheduler tx_;
   SessionTable sessions_;
   NetworkReceiver receiver_;

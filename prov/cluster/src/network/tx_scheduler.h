@@ -54,7 +54,7 @@ class TxScheduler {
   /// Records that the frame lane of the peer was used, so that a later turn has to settle what the lane has
   /// left (reliability/frame_lane.h). That turn also sets the timers, which may be late until then. The turn
   /// follows the first poll that finds nothing, but comes at the latest after kUsesMax uses.
-  void note_use(RemotePeer& peer) {
+  [[gnu::always_inline]] void note_use(RemotePeer& peer) {
     urgent_ |= ++uses_ == kUsesMax;
     list(peer);
   }

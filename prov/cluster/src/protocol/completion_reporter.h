@@ -58,6 +58,14 @@ class CompletionReporter {
     if (counter != nullptr) counter->count(Status::ok);
   }
 
+  /// The same for a write, except that `direct` decides where the entry goes.
+  void write_succeeded(const WriteRequest& request, DirectSuccesses& direct) {
+    const EndpointBindings& bindings = context_.bindings;
+    if (request.report && bindings.tx_queue != nullptr)
+      direct.report(*bindings.tx_queue, {.context = request.context, .kind = Completion::Kind::write});
+    if (bindings.write_counter != nullptr) bindings.write_counter->count(Status::ok);
+  }
+
   // --- RMA and atomics of peers ---
   /// Reports that a range of a peer's write has arrived in `region`. If the region was closed before the
   /// report, `region` is null.

@@ -71,6 +71,14 @@ class OutgoingRequests {
     channel.outgoing.push_back(request);
     return request;
   }
+  /// The same for a write of one range. Its request is not kept, because the peer knows its id.
+  WriteRequest& acquire_posted(Channel& channel, const WriteOp& op) {
+    auto& request = acquire<WriteRequest>(channel, op);
+    request.range.remote = op.remote.front();
+    request.length = request.posted = op.length;
+    request.state = OutgoingRequest::State::posted;
+    return request;
+  }
   /// Calls begin(range) for each remote range of an operation.
   template <typename Begin>
   void each_range(const RmaOp& op, Begin&& begin) {
@@ -142,6 +150,23 @@ class OutgoingRequests {
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }
   /// Processes a token that the carrier has reported. A message that succeeds is reported to `direct`.
   void acked(Token token, DirectSuccesses& direct);
+  /// Returns the write with this id if the next answer completes it, and with it the whole operation.
+  /// Otherwise returns null.
+  WriteRequest* find_posted_write(const Channel& channel, std::uint32_t id) {
+    OutgoingRequest* const request = find(channel, id);
+    if (request == nullptr || request->kind != Kind::write || request->unanswered != 0 ||
+        request->state != OutgoingRequest::State::posted) {
+      return nullptr;
+    }
+    auto& write = static_cast<WriteRequest&>(*request);
+    return write.range.group == nullptr ? &write : nullptr;
+  }
+  /// Completes a write that find_posted_write() has returned, and reports it to `direct`.
+  void succeeded(WriteRequest& request, DirectSuccesses& direct) {
+    request.channel->outgoing.remove(request);
+    reporter_.write_succeeded(request, direct);
+    pool_.release(request);
+  }
   /// Completes a message or write if it waits for nothing more.
   void settle(PulledRequest& request);
   /// Called when the receiver has finished with a message or write, successfully or not.

@@ -29,17 +29,6 @@ bool RemoteAccess::comes_last(const Channel& channel, const OutgoingRequest* own
   return true;
 }
 
-void RemoteAccess::begun(Channel& channel, bool reads) {
-  ++pending_;
-  if (reads) {
-    ++channel.rma.gets_pending;
-    ++channel.rma.reads;
-  } else {
-    ++channel.rma.puts_pending;
-    if (!channel.rma.reached.access->in_order()) ++channel.rma.writes_announced;
-  }
-}
-
 void RemoteAccess::denied(Channel& channel, Completion::Kind kind, const RmaOp& op) {
   ++context_.counters.rma_alone;
   reporter_.rma_completed(kind, nullptr, op.context, op.report, Status::access, channel);

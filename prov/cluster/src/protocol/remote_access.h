@@ -108,6 +108,17 @@ inline bool RemoteAccess::may_go(const Channel& channel, bool fence) const {
   return channel.outgoing.empty() || comes_last(channel, nullptr, reads);
 }
 
+inline void RemoteAccess::begun(Channel& channel, bool reads) {
+  ++pending_;
+  if (reads) {
+    ++channel.rma.gets_pending;
+    ++channel.rma.reads;
+  } else {
+    ++channel.rma.puts_pending;
+    if (!channel.rma.reached.access->in_order()) ++channel.rma.writes_announced;
+  }
+}
+
 template <bool reads>
 inline bool RemoteAccess::account(Channel& channel, const RmaOp& op, Outcome outcome) {
   constexpr auto kReported = reads ? Completion::Kind::read : Completion::Kind::write;

@@ -27,13 +27,26 @@ void FrameLane::settle() {
   parts_.liveness.on_sign_of_life(heard, !std::exchange(heard_by_ip_, false));
 }
 
-bool FrameLane::send(Time now, link::Link& link) {
+inline bool FrameLane::leave(Time now, link::Link& link, std::uint8_t flags) {
   --frames_left_;
   wire::LoneNumbers numbers;
   parts_.receiver.acknowledge(now, numbers);
-  if (!parts_.sender.send_alone(now, link, numbers)) return false;
+  return parts_.sender.send_alone(now, link, numbers, flags);
+}
+
+bool FrameLane::send(Time now, link::Link& link) {
+  if (!leave(now, link, FrameSender::kAwaited)) return false;
   parts_.answer_delay.on_data(now);
-  parts_.receiver.on_acknowledged(now);
+  parts_.receiver.on_acknowledged(now, false);
+  return true;
+}
+
+bool FrameLane::answer(Time now, link::Link& link, bool ack_due) {
+  if (!ack_due && parts_.answer_delay.wait()) return true;
+  parts_.queue.close_open_frame();
+  if (!leave(now, link, FrameSender::kOnlyAnswers)) return false;
+  parts_.answer_delay.on_answers_alone(now);
+  parts_.receiver.on_acknowledged(now, true);
   return true;
 }
 

@@ -1,6 +1,6 @@
-// The frame lane carries short messages between nodes, each message in a frame of its own. Most conditions
-// for its use are checked in advance, once for several messages. All other messages and frames take the
-// general path (Flow::transmit, Flow::receive), which does not depend on the lane.
+// The frame lane carries short messages and short remote writes between nodes, each in a frame of its own.
+// Most conditions for its use are checked in advance, once for several frames. All other operations and
+// frames take the general path (Flow::transmit, Flow::receive), which does not depend on the lane.
 //
 // review() opens the lane at the end of each Flow::transmit() if all these conditions hold:
 //   - both sides have each other's opening, and the flow is alive;
@@ -12,11 +12,13 @@
 // uses the flow meanwhile, and the lane checks what its own uses can change.
 //
 // Down. send() writes a header before the message and calls the link once. The frame is in the send window
-// like any other: if it is lost, the general path retransmits it.
+// like any other: if it is lost, the general path retransmits it. The answer to a write of the peer leaves in
+// the next frame if data usually follows soon (AnswerDelay), otherwise at once in a frame of its own.
 //
 // Up. predicts() compares an arriving frame with the only frame that is expected now (Van Jacobson's header
 // prediction): the next sequence, a newer transmission, an acknowledgement that is not older than the last,
-// and the known address of the peer. take() records the arrival. The caller delivers the message.
+// and the known address of the peer. take() records the arrival. The caller delivers the message, or executes
+// the write and calls answer().
 //
 // Round trips, congestion, losses, deadlines and signs of life are updated in a later turn, because neither
 // the peer nor the application waits for them. Flow calls settle() before it uses any of these. The caller of
@@ -74,6 +76,11 @@ class FrameLane {
   /// Sends the frame that SendQueue::post_alone() has queued. Returns false if the link is full. If so, the
   /// general path sends the frame.
   bool send(Time now, link::Link& link);
+  /// Returns true if answer() may be called.
+  bool answers() const { return accepts(wire::AnswerHeader::size()); }
+  /// Sends the answer that SendQueue::post_answer() has added, or lets it wait for data. `ack_due`: the
+  /// result of take(). Returns false if the general path has to send the answer.
+  bool answer(Time now, link::Link& link, bool ack_due);
 
   /// Returns true if the frame is the one that is expected now.
   bool predicts(const wire::LoneFrame& frame, const link::Path& from) const;
@@ -82,6 +89,7 @@ class FrameLane {
   bool take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived);
 
  private:
+  bool leave(Time now, link::Link& link, std::uint8_t flags);
   bool ordinary() const;
   /// Returns true if `from` is the first path, over which the frames of the peer come.
   bool from_peer(const link::Path& from) const;

@@ -120,8 +120,8 @@ class FrameReceiver {
     numbers.largest_acked = acks_.largest_received();
     numbers.ack_delay = ack_delay_field(now, acks_.largest_received_at());
   }
-  /// Called when the lone frame has left.
-  void on_acknowledged(Time now) { acks_.on_ack_sent(now, false); }
+  /// Called when the lone frame has left. `bare`: it contained no data.
+  void on_acknowledged(Time now, bool bare) { acks_.on_ack_sent(now, bare); }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
   /// Called when frames have left. `included` says how much of `ack` they carry. `bare`: the frames carried

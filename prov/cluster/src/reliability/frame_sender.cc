@@ -112,7 +112,7 @@ FrameSender::Outcome FrameSender::send_bursts(Time now, Clock* clock, link::Link
   return outcome;
 }
 
-bool FrameSender::send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers) {
+bool FrameSender::send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers, std::uint8_t flags) {
   SendWindow& window = queue_.window();
   FrameBody& body = *window.at(window.next()).body;
   std::byte* const start = body.segments() - sizeof(wire::FrameHeader);
@@ -120,8 +120,7 @@ bool FrameSender::send_alone(Time now, link::Link& link, wire::LoneNumbers& numb
   numbers.session = handshake_.peer_session();
   numbers.sequence = window.next();
   numbers.transmission = transmission_ + 1;
-  // Asks for an acknowledgement at once, because the token of the message waits for the acknowledgement.
-  wire::encode_lone(numbers, kSequenced | kOrdered | kAckNow | kAcknowledges, start, size);
+  wire::encode_lone(numbers, flags, start, size);
   const bool small = size <= handshake_.ethertype_frame_max();
   const std::size_t number = small ? paths_.path_for_lone_frame(0) : 0;
   multipath::PathState& path = paths_[number];

@@ -110,8 +110,13 @@ class FrameSender {
            pacer_allows_at_ == kNever;
   }
   /// Sends the only queued frame, which must have a body. The caller must have filled in the acknowledgement
-  /// in `numbers`. Returns false if the link is full; the frame then stays queued.
-  bool send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers);
+  /// in `numbers`. `flags`: kAwaited or kOnlyAnswers. Returns false if the link is full; the frame then stays
+  /// queued.
+  bool send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers, std::uint8_t flags);
+  /// Asks for an acknowledgement at once, because an operation waits for it or for the answer.
+  static constexpr std::uint8_t kAwaited = wire::frame_flag::kSequenced | wire::frame_flag::kOrdered |
+                                           wire::frame_flag::kAckNow | wire::frame_flag::kAcknowledges;
+  static constexpr std::uint8_t kOnlyAnswers = wire::frame_flag::kSequenced | wire::frame_flag::kAcknowledges;
   /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
   /// acknowledgement. Until the next turn, deadline() returns kNever, because the deadline of the
   /// AckScheduler ends the wait.

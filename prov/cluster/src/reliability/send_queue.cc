@@ -126,17 +126,35 @@ std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payl
   return enough_memory_for([&] { window_.push_run(run); }) ? run.payload.size() : 0;
 }
 
-bool SendQueue::post_alone(const wire::EagerHeader& header, const void* payload, carrier::Token token) {
-  return enough_memory_for([&] {
-    std::unique_ptr<FrameBody> body = bodies_.take();
-    body->tokens.push_back(token);
+/// Queues a frame with the answers of the open frame and an ordered segment of `size` bytes. Returns where
+/// the caller must write the segment. If there is no memory, returns null, and the open frame keeps its
+/// answers.
+std::byte* SendQueue::push_alone(std::size_t size, carrier::Token token) {
+  std::byte* segment = nullptr;
+  enough_memory_for([&] {
     window_.reserve_frame();
-    header.write(body->segments());
-    copy_short(body->segments() + header.size(), static_cast<const std::byte*>(payload), header.length);
-    body->filled = header.size() + header.length;
+    if (open_) [[unlikely]]
+      open_->tokens.reserve(1);
+    std::unique_ptr<FrameBody> body = open_ ? std::move(open_) : bodies_.take();
+    if (token != 0) body->tokens.push_back(token);
+    segment = body->segments() + body->filled;
+    body->filled += size;
     body->ordered = true;
+    body->only_answers = false;
+    body->awaits_answer = token == 0;
     window_.push(std::move(body));
   });
+  return segment;
+}
+
+bool SendQueue::post_answer(const wire::AnswerHeader& answer) {
+  if (!open_) {
+    if (!enough_memory_for([&] { open_ = bodies_.take(); })) return false;
+    open_->only_answers = true;
+  }
+  answer.write(open_->segments() + open_->filled);
+  open_->filled += answer.size();
+  return true;
 }
 
 bool SendQueue::may_coalesce() const {

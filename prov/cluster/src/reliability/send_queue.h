@@ -56,13 +56,26 @@ class SendQueue final : public carrier::Carrier {
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
   /// Returns true if post_alone() takes a segment of `size` bytes, header included: no other frame waits to
-  /// be sent or retransmitted, and few are in flight.
+  /// be sent or retransmitted, and few are in flight. Answers in the open frame leave with the segment.
   bool takes_alone(std::size_t size) const {
-    return status_.alive() && !open_ && window_.queued() == 0 && !window_.has_lost() &&
-           window_.span() < kAloneMax && size <= frame_size_.segment_capacity();
+    if (open_) [[unlikely]] {
+      if (!open_->only_answers) return false;
+      size += open_->filled;
+    }
+    return status_.alive() && window_.queued() == 0 && !window_.has_lost() && window_.span() < kAloneMax &&
+           size <= frame_size_.segment_capacity();
   }
-  /// Queues a frame that contains only this message. Returns false if there is no memory.
-  bool post_alone(const wire::EagerHeader& header, const void* payload, carrier::Token token);
+  /// Queues a frame that contains this message or write, and the answers of the open frame. Returns false if
+  /// there is no memory.
+  bool post_alone(const wire::EagerHeader& header, const void* payload, carrier::Token token) {
+    return post_alone_as(header, payload, token);
+  }
+  bool post_alone(const wire::WriteHeader& header, const void* payload) {
+    return post_alone_as(header, payload, 0);
+  }
+  /// Adds an answer to the open frame. The open frame must contain only answers, if there is one
+  /// (takes_alone()). Returns false if there is no memory.
+  bool post_answer(const wire::AnswerHeader& answer);
 
   /// Returns true if the open frame should wait for further segments. This is so if another segment as long
   /// as the last one fits, other frames are in flight, and no frame is queued.
@@ -96,6 +109,15 @@ class SendQueue final : public carrier::Carrier {
     return open.only_answers || segment.kind == wire::SegmentKind::done ||
            open.ordered == wire::ordered(segment.kind);
   }
+  template <typename Header>
+  bool post_alone_as(const Header& header, const void* payload, carrier::Token token) {
+    std::byte* const at = push_alone(header.size() + header.length, token);
+    if (at == nullptr) return false;
+    header.write(at);
+    copy_short(at + header.size(), static_cast<const std::byte*>(payload), header.length);
+    return true;
+  }
+  std::byte* push_alone(std::size_t size, carrier::Token token);
   void open_frame(std::unique_ptr<FrameBody> body);
   void note_joined(const wire::Segment& segment);
   bool post_reference(const wire::Segment& segment, const Gather& payload, carrier::Token token,

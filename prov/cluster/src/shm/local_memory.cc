@@ -90,16 +90,14 @@ bool LocalMemory::may_post() {
 
 /// Posts the write to the ring. If the ring has no space, does nothing and returns false.
 bool LocalMemory::post(const carrier::RemoteRange& to, const Gather& source, carrier::AccessTicket ticket) {
-  const wire::Segment segment{.kind = wire::SegmentKind::write,
-                              .flags = wire::segment_flag::kUnanswered,
-                              .length = static_cast<std::uint32_t>(to.length),
-                              .offset = to.address,
-                              .total = to.length,
-                              .key = to.key};
+  const wire::WriteHeader header{.length = static_cast<std::uint32_t>(to.length),
+                                 .address = to.address,
+                                 .key = to.key,
+                                 .unanswered = true};
   if (writes_.free() == 0 || posted_->peers_.size() == posted_->peers_.capacity()) [[unlikely]]
     reserve();
   const Recall::Number number = ring_->next();
-  if (!ring_->post(segment, source, carrier::PayloadMode::copy, 0)) return false;
+  if (!ring_->post_write(header, source)) return false;
   if (writes_.empty()) moved_at_.reset();
   if (!std::exchange(listed_, true)) posted_->peers_.push_back(this);
   writes_.push_within() = {number, to.key, to.address, ticket};

@@ -37,9 +37,14 @@ Outbox::~Outbox() {
 
 bool Outbox::post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode, carrier::Token) {
   if (!writer_.post(segment, payload)) return false;
-  if (writer_.take_doorbell_request()) [[unlikely]]
-    ring();
-  ++environment_.counters.shm_sent;
+  after_post();
+  return true;
+}
+
+bool Outbox::post_write(const wire::WriteHeader& header, const Gather& payload) {
+  if (!writer_.post_write(header, payload)) [[unlikely]]
+    return false;
+  after_post();
   return true;
 }
 

@@ -45,13 +45,12 @@ class Outbox final : public Recall, public carrier::Lane {
   std::size_t payload_max(const wire::Segment&) const override { return writer_.payload_max(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
+  bool post_write(const wire::WriteHeader& header, const Gather& payload) override;
   bool drained() const override { return writer_.drained(); }
   bool post_short(const wire::EagerHeader& header, const void* payload) {
     if (!writer_.post_short(header, payload)) [[unlikely]]
       return false;
-    if (writer_.take_doorbell_request()) [[unlikely]]
-      ring();
-    ++environment_.counters.shm_sent;
+    after_post();
     return true;
   }
 
@@ -107,6 +106,11 @@ class Outbox final : public Recall, public carrier::Lane {
   }
 
  private:
+  void after_post() {
+    if (writer_.take_doorbell_request()) [[unlikely]]
+      ring();
+    ++environment_.counters.shm_sent;
+  }
   void ring();
   bool connection_or_process_ended() const;
 

@@ -176,15 +176,20 @@ PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t addres
   return Outcome::done;
 }
 
+/// What judge() returns for a key that has no entry.
+[[gnu::noinline]] PeerRegions::Outcome PeerRegions::judge_unlisted(std::uint64_t key) {
+  const bool complete = entries_.unlisted().load(std::memory_order_relaxed) == 0;
+  const bool closing = entries_.find(key, RegionEntry::kClosing) != RegionEntries::kEntries;
+  return complete && !closing ? Outcome::denied : Outcome::unsuited;
+}
+
 /// Returns done if the entry with this number allows the access. The entry must be marked as in use. If the
-/// key has no entry, `number` is kEntries.
-PeerRegions::Outcome PeerRegions::judge(std::uint32_t number, std::uint64_t key, std::uint64_t address,
-                                        std::size_t length, const Kind& kind) {
-  if (number == RegionEntries::kEntries) {
-    const bool complete = entries_.unlisted().load(std::memory_order_relaxed) == 0;
-    const bool closing = entries_.find(key, RegionEntry::kClosing) != RegionEntries::kEntries;
-    return complete && !closing ? Outcome::denied : Outcome::unsuited;
-  }
+/// key has no entry, `number` is kEntries. The function is inlined, because each access needs it.
+[[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::judge(std::uint32_t number, std::uint64_t key,
+                                                                      std::uint64_t address,
+                                                                      std::size_t length, const Kind& kind) {
+  if (number == RegionEntries::kEntries) [[unlikely]]
+    return judge_unlisted(key);
   const RegionEntry& entry = entries_.at(number);
   const std::uint32_t state = entries_.state(number).load(std::memory_order_acquire);
   const bool still = (state & RegionEntry::kLive) != 0 && entry.key == key;

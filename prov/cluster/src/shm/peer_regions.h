@@ -145,6 +145,7 @@ class PeerRegions final : public LocalMemory {
   template <typename Copy, typename Through>
   Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy,
                  Through&& through_kernel);
+  Outcome judge_unlisted(std::uint64_t key);
   Outcome judge(std::uint32_t number, std::uint64_t key, std::uint64_t address, std::size_t length,
                 const Kind& kind);
   template <typename Copy, typename Through>

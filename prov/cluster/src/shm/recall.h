@@ -7,6 +7,7 @@
 
 #include "base/bytes.h"
 #include "carrier/carrier.h"
+#include "wire/segment.h"
 
 namespace cluster::shm {
 
@@ -16,6 +17,9 @@ class Recall : public carrier::Carrier {
 
   /// Segments are numbered in the order in which they are posted. Numbers wrap around.
   using Number = std::uint32_t;
+
+  /// Posts a whole write. Does the same as post() with this segment, in fewer steps.
+  virtual bool post_write(const wire::WriteHeader& header, const Gather& payload) = 0;
 
   /// Returns true if the receiver is known to have taken all segments. A receiver that has taken the last
   /// segment perhaps says so only when it polls again.

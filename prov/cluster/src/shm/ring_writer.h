@@ -28,6 +28,8 @@ class RingWriter {
   /// segment.length and at most payload_max().
   bool post(const wire::Segment& segment, const Gather& payload);
 
+  /// Like post(), for a whole write.
+  bool post_write(const wire::WriteHeader& header, const Gather& payload);
   /// Like post(), for a whole eager message. The message has header.length bytes of payload, at most
   /// payload_max().
   bool post_short(const wire::EagerHeader& header, const void* payload);
@@ -96,6 +98,7 @@ class RingWriter {
     read_head();
     return position_ - head_ < ring_.slot_count();
   }
+  bool post_behind(std::size_t header_size, const Gather& payload);
   void publish(Slot& slot, std::size_t header_size, std::uint32_t length, std::uint32_t offset);
   bool reserve(std::uint32_t bytes, std::uint32_t& offset);
   bool arena_free(std::uint32_t bytes) const {
@@ -128,9 +131,22 @@ class RingWriter {
 inline bool RingWriter::post(const wire::Segment& segment, const Gather& payload) {
   assert(payload.length == segment.length && payload.length <= payload_max_);
   if (!slot_free()) return false;
+  return post_behind(wire::encode(segment, ring_.slot(position_).inline_bytes), payload);
+}
+
+inline bool RingWriter::post_write(const wire::WriteHeader& header, const Gather& payload) {
+  assert(payload.length == header.length && payload.length <= payload_max_);
+  if (!slot_free()) [[unlikely]]
+    return false;
+  header.write(ring_.slot(position_).inline_bytes);
+  return post_behind(header.size(), payload);
+}
+
+/// Writes the payload of the next segment, whose header is already in its slot, and publishes the segment.
+/// Returns false if the arena has no space.
+inline bool RingWriter::post_behind(std::size_t header_size, const Gather& payload) {
   Slot& slot = ring_.slot(position_);
   const auto length = static_cast<std::uint32_t>(payload.length);
-  const std::size_t header_size = wire::encode(segment, slot.inline_bytes);
   std::uint32_t offset = Slot::kInline;
   if (header_size + length <= Slot::kInlineBytes) {
     gather_short(payload, slot.inline_bytes + header_size);

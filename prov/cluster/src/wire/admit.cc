@@ -151,11 +151,50 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity) {
 
 namespace {
 
-/// Reads the header of the only segment. Returns its size, or 0 if `rest` is anything but one eager message.
-std::size_t read_lone_message(ConstBytes rest, EagerHeader& message) {
-  if (rest.size() < sizeof(std::uint64_t)) return 0;
+constexpr std::byte kEager{static_cast<std::uint8_t>(SegmentKind::eager)};
+constexpr std::byte kDone{static_cast<std::uint8_t>(SegmentKind::done)};
+
+/// Reads the header of the last segment. Returns its size, or 0 if `rest` is anything but one eager message.
+[[gnu::always_inline]] inline std::size_t read_lone_message(ConstBytes rest, EagerHeader& message) {
   if (rest.size() < EagerHeader::size_with(rest[1]) || !message.read(rest.data())) return 0;
   return rest.size() - message.size() == message.length ? message.size() : 0;
+}
+
+/// The same for a whole write.
+std::size_t read_lone_write(ConstBytes rest, WriteHeader& write) {
+  if (rest.size() < WriteHeader::size() || !write.read(rest.data())) return 0;
+  return rest.size() - WriteHeader::size() == write.length ? WriteHeader::size() : 0;
+}
+
+/// Reads the segments of a frame that does not begin with a message.
+[[gnu::noinline]] bool read_lone_access(ConstBytes rest, bool in_order, LoneFrame& out) {
+  using Content = LoneFrame::Content;
+  out.answers = rest[0] == kDone;
+  out.content = Content::nothing;
+  if (out.answers) {
+    if (rest.size() < AnswerHeader::size() || !out.answer.read(rest.data())) return false;
+    rest = rest.subspan(AnswerHeader::size());
+    if (rest.empty()) return !in_order;
+    if (rest.size() < sizeof(std::uint64_t)) return false;
+  }
+  const bool message = rest[0] == kEager;
+  out.content = message ? Content::message : Content::write;
+  const std::size_t head = message ? read_lone_message(rest, out.message) : read_lone_write(rest, out.write);
+  out.payload = rest.data() + head;
+  return head != 0 && in_order;
+}
+
+/// Reads the segments of the frame. Returns false if they are anything but those of a lone frame. `in_order`:
+/// the frame has the flag kOrdered.
+[[gnu::always_inline]] inline bool read_lone_segments(ConstBytes rest, bool in_order, LoneFrame& out) {
+  if (rest.size() < sizeof(std::uint64_t)) return false;
+  if (rest[0] != kEager) [[unlikely]]
+    return read_lone_access(rest, in_order, out);
+  out.answers = false;
+  out.content = LoneFrame::Content::message;
+  const std::size_t head = read_lone_message(rest, out.message);
+  out.payload = rest.data() + head;
+  return head != 0 && in_order;
 }
 
 std::uint32_t low_half(std::uint64_t word) { return static_cast<std::uint32_t>(word); }
@@ -171,8 +210,7 @@ bool admit_lone(ConstBytes datagram, LoneFrame& out) {
   const std::uint64_t first = words[0], second = words[1], third = words[2], fourth = words[3];
   if (static_cast<std::uint16_t>(first >> 32) != datagram.size()) return false;
   const ConstBytes rest = datagram.subspan(sizeof words);
-  const std::size_t head = read_lone_message(rest, out.message);
-  if (head == 0) return false;
+  if (!read_lone_segments(rest, (first >> 24 & kOrdered) != 0, out)) return false;
   words[1] = second & ~std::uint64_t{0xffffffff};  // the checksum itself counts as zero
   const std::uint32_t crc = crc32c(crc32c(0, as_bytes(words.data(), sizeof words)), rest);
   if (crc != static_cast<std::uint32_t>(second)) return false;
@@ -183,7 +221,6 @@ bool admit_lone(ConstBytes datagram, LoneFrame& out) {
   out.largest_acked = {high_half(fourth)};
   out.ack_delay = static_cast<std::uint16_t>(first >> 48);
   out.ack_now = (first >> 24 & kAckNow) != 0;
-  out.payload = rest.data() + head;
   return true;
 }
 

@@ -75,24 +75,33 @@ Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity:
 /// Returns the CRC of a frame made of `pieces`. The first piece holds the whole FrameHeader.
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
 
-/// A frame of a flow that carries one whole eager message and an acknowledgement without ranges, and nothing
-/// else. Most frames of short messages are such frames (reliability/frame_lane.h).
+/// A frame of a flow that carries one whole eager message or one whole write, and an acknowledgement without
+/// ranges. It may also carry the answer to one write, either first or alone. Most frames of short messages
+/// and short writes are such frames (reliability/frame_lane.h).
 struct LoneFrame : LoneNumbers {
+  enum class Content : std::uint8_t { message, write, nothing };
+
   bool ack_now = false;
-  EagerHeader message;
-  const std::byte* payload = nullptr;  ///< message.length bytes
+  bool answers = false;  ///< `answer` is the first segment
+  Content content = Content::nothing;
+  AnswerHeader answer;                 ///< valid if `answers`
+  EagerHeader message;                 ///< valid for Content::message
+  WriteHeader write;                   ///< valid for Content::write
+  const std::byte* payload = nullptr;  ///< the payload of the message or write
+
+  bool only_message() const { return content == Content::message && !answers; }
 
   /// Returns true if the delay of the acknowledgement is short enough for the header field `ack_delay`.
   bool knows_ack_delay() const { return ack_delay != std::numeric_limits<std::uint16_t>::max(); }
   std::uint64_t ack_delay_ns() const { return ack_delay * kAckDelayUnit; }
 };
 
-/// The first four bytes of a lone frame without kAckNow, as one word. A lone frame may have kAckNow, so
-/// kLoneMask removes this flag before the comparison.
+/// The first four bytes of a lone frame without kAckNow and kOrdered, as one word. A lone frame may have these
+/// flags, so kLoneMask removes them before the comparison.
 inline constexpr std::uint32_t kLoneWord =
     kMagic | kVersion << 8 | static_cast<std::uint32_t>(FrameKind::flow) << 16 |
-    std::uint32_t{frame_flag::kSequenced | frame_flag::kOrdered | frame_flag::kAcknowledges} << 24;
-inline constexpr std::uint32_t kLoneMask = ~(std::uint32_t{frame_flag::kAckNow} << 24);
+    std::uint32_t{frame_flag::kSequenced | frame_flag::kAcknowledges} << 24;
+inline constexpr std::uint32_t kLoneMask = ~(std::uint32_t{frame_flag::kAckNow | frame_flag::kOrdered} << 24);
 
 /// Returns the session that a lone frame names, or 0 if the bytes do not begin like a lone frame. Checks
 /// nothing else.

@@ -197,4 +197,79 @@ struct EagerHeader {
   }
 };
 
+/// The header of a whole remote write without remote completion data. As with EagerHeader, a few instructions
+/// write or read it, and its bytes are the same as those of encode() and decode().
+struct WriteHeader {
+  std::uint32_t length = 0;
+  std::uint32_t id = 0;       ///< the sender's request, which the answer names
+  std::uint64_t address = 0;  ///< Segment::offset
+  std::uint64_t key = 0;
+  bool unanswered = false;  ///< see segment_flag::kUnanswered
+
+  static constexpr std::size_t kSize = 36;
+
+  static constexpr std::size_t size() { return kSize; }
+  void write(std::byte* at) const {
+    const std::uint64_t flags = unanswered ? std::uint64_t{segment_flag::kUnanswered} << 8 : 0;
+    put<Le64>(at, kKind | flags | std::uint64_t{length} << 32);
+    put<Le32>(at + 8, id);
+    put<Le64>(at + 12, address);
+    put<Le64>(at + 20, length);
+    put<Le64>(at + 28, key);
+  }
+  /// Reads a header of size() bytes. Returns false if it is not the header of a whole write that has to be
+  /// answered.
+  bool read(const std::byte* at) {
+    const std::uint64_t word = get<Le64>(at);
+    length = static_cast<std::uint32_t>(word >> 32);
+    if (static_cast<std::uint32_t>(word) != kKind || get<Le64>(at + 20) != length) return false;
+    id = get<Le32>(at + 8);
+    address = get<Le64>(at + 12);
+    key = get<Le64>(at + 28);
+    unanswered = false;
+    return true;
+  }
+
+ private:
+  static constexpr std::uint32_t kKind = static_cast<std::uint32_t>(SegmentKind::write);
+
+  template <typename Field>
+  static void put(std::byte* at, Field value) {
+    std::memcpy(at, &value, sizeof value);
+  }
+  template <typename Field>
+  static Field get(const std::byte* at) {
+    Field value;
+    std::memcpy(&value, at, sizeof value);
+    return value;
+  }
+};
+
+/// The same for a `done`: the answer to a write.
+struct AnswerHeader {
+  std::uint32_t id = 0;  ///< the request that the answer names
+
+  static constexpr std::size_t kSize = 12;
+
+  static constexpr std::size_t size() { return kSize; }
+  void write(std::byte* at) const {
+    const Le64 word = kKind;
+    const Le32 request = id;
+    std::memcpy(at, &word, sizeof word);
+    std::memcpy(at + sizeof word, &request, sizeof request);
+  }
+  /// Reads a header of size() bytes. Returns false if it is another segment.
+  bool read(const std::byte* at) {
+    Le64 word;
+    Le32 request;
+    std::memcpy(&word, at, sizeof word);
+    std::memcpy(&request, at + sizeof word, sizeof request);
+    id = request;
+    return word == kKind;
+  }
+
+ private:
+  static constexpr std::uint64_t kKind = static_cast<std::uint64_t>(SegmentKind::done);
+};
+
 }  // namespace cluster::wire

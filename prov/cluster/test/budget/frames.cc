@@ -1,5 +1,6 @@
 // One thread that sends tagged messages to and fro between two network namespaces, for the test that counts what a message
-// alone in its frame costs beside the kernel's work, and for the table that says where the time of longer ones goes. Each step
+// alone in its frame costs beside the kernel's work, and for the table that says where the time of longer ones goes. After
+// the messages it writes 8 bytes into the memory of the other side, first to and fro, and then in one direction. Each step
 // stands in a function of its own, by which the counting tool knows it. The kernel has carried a frame over veth by the time
 // the call that sent it returns.
 //
@@ -9,11 +10,14 @@
 //   budget_frames NAMESPACE NAMESPACE MESSAGES [BYTES]       (paths of network namespaces; BYTES: 64 to 1048576, default 64)
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <rdma/fi_rma.h>
 #include <sched.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <vector>
 
@@ -76,7 +80,7 @@ namespace {
 
 using namespace budget;
 
-constexpr std::uint64_t kTag = 7;
+constexpr std::uint64_t kTag = 7, kKey = 1;
 constexpr int kWarmUp =
     3000;  ///< past first contact, the choice of paths, and every table and pool at its size
 constexpr std::size_t kBytesMin = 64, kBytesMax = 1024 * 1024;
@@ -87,13 +91,16 @@ std::size_t bytes = kBytesMin;
 struct Node {
   explicit Node(const char* path) : space(::open(path, O_RDONLY | O_CLOEXEC)) {
     enter();
-    fabric = new Fabric(FI_TAGGED);
+    fabric = new Fabric(FI_TAGGED | FI_RMA);
     side = fabric->open();
+    check("fi_mr_reg",
+          fi_mr_reg(fabric->domain, &written, sizeof written, FI_REMOTE_WRITE, 0, kKey, 0, &region, nullptr));
   }
   void enter() const { check("setns", ::setns(space, CLONE_NEWNET) == 0 ? 0 : -errno); }
   void leave() {
     enter();
     close(side);
+    check("fi_close", fi_close(&region->fid));
     fabric->close();
     delete fabric;
     ::close(space);
@@ -102,6 +109,9 @@ struct Node {
   int space;
   Fabric* fabric = nullptr;
   Side side;
+  fid_mr* region = nullptr;
+  std::uint64_t written = 0;  ///< where the other side writes
+  std::uint64_t to_write = 0;
   std::vector<std::uint64_t> out = std::vector<std::uint64_t>(bytes / sizeof(std::uint64_t)), in = out;
 };
 
@@ -126,6 +136,31 @@ struct Node {
   return false;
 }
 
+[[gnu::noinline]] void budget_frame_write(Node& node) {
+  check("fi_write", fi_write(node.side.ep, &node.to_write, 8, nullptr, node.side.peer, 0, kKey, &node));
+}
+
+/// Returns how many writes of this side are complete. The target looks at its memory.
+[[gnu::noinline]] ssize_t budget_frame_written(Node& node) {
+  fi_cq_tagged_entry entries[2];
+  return std::max<ssize_t>(fi_cq_read(node.side.queue, entries, 2), 0);
+}
+
+/// Another context keeps the two functions apart.
+[[gnu::noinline]] void budget_frame_write_alone(Node& node) {
+  check("fi_write", fi_write(node.side.ep, &node.to_write, 8, nullptr, node.side.peer, 0, kKey, nullptr));
+}
+
+[[gnu::noinline]] void budget_frame_take_write(Node& node) {
+  fi_cq_tagged_entry entries[2];
+  fi_cq_read(node.side.queue, entries, 2);
+}
+
+[[gnu::noinline]] bool budget_frame_complete(Node& node) {
+  fi_cq_tagged_entry entries[2];
+  return fi_cq_read(node.side.queue, entries, 2) == 1;
+}
+
 namespace {
 
 std::uint64_t reads = 0;  ///< that found a message or looked for one
@@ -148,7 +183,52 @@ void pass(Node& from, Node& to) {
   if (to.in[0] != from.out[0]) check("the data", -FI_EOTHER);
 }
 
+/// Writes, and returns how many earlier writes of the target its reads have found complete. The answer to a write comes
+/// with the next write of the target.
+ssize_t put(Node& from, Node& to) {
+  ++from.to_write;
+  budget_frame_write(from);
+  ssize_t complete = 0;
+  for (int tries = 0; std::atomic_ref(to.written).load() != from.to_write; ++tries) {
+    if (tries == kReadsMax) check("a write", -FI_ETIMEDOUT);
+    if (tries != 0) fi_cq_read(from.side.queue, nullptr, 0);
+    complete += budget_frame_written(to);
+  }
+  return complete;
+}
+
+ssize_t puts(Node& one, Node& other, int writes) {
+  ssize_t complete = 0;
+  for (int i = 0; i < writes; i += 2) {
+    complete += put(one, other);
+    complete += put(other, one);
+  }
+  return complete;
+}
+
+/// Writes and waits for the answer, while the target writes nothing.
+void put_alone(Node& from, Node& to) {
+  ++from.to_write;
+  budget_frame_write_alone(from);
+  for (int tries = 0; std::atomic_ref(to.written).load() != from.to_write; ++tries) {
+    if (tries == kReadsMax) check("a write", -FI_ETIMEDOUT);
+    budget_frame_take_write(to);
+  }
+  for (int tries = 0; !budget_frame_complete(from); ++tries) {
+    if (tries == kReadsMax) check("a completion", -FI_ETIMEDOUT);
+    fi_cq_read(to.side.queue, nullptr, 0);
+  }
+}
+
 }  // namespace
+
+[[gnu::noinline]] ssize_t budget_frame_puts_answered(Node& one, Node& other, int writes) {
+  return puts(one, other, writes);
+}
+
+[[gnu::noinline]] void budget_frame_puts_alone(Node& one, Node& other, int writes) {
+  for (int i = 0; i < writes; ++i) put_alone(one, other);
+}
 
 [[gnu::noinline]] void budget_frame_exchanges(Node& one, Node& other, int messages) {
   for (int i = 0; i < messages; i += 2) {
@@ -187,6 +267,16 @@ int main(int argc, char** argv) {
   spent = {};
   budget_frame_exchanges(one, other, messages);
   budget_frame_looks(one, other, messages);
+  if (!times) {
+    ssize_t left = kWarmUp + messages - puts(one, other, kWarmUp);
+    left -= budget_frame_puts_answered(one, other, messages);
+    for (int tries = 0; left > 0; ++tries) {
+      if (tries == kReadsMax) check("a completion", -FI_ETIMEDOUT);
+      for (Node* node : {&one, &other}) left -= budget_frame_written(*node);
+    }
+    for (int i = 0; i < kWarmUp; ++i) put_alone(one, other);
+    budget_frame_puts_alone(one, other, messages);
+  }
   const auto each = [&](long nanoseconds) { return static_cast<double>(nanoseconds) / 1000 / messages; };
   std::printf("reads %llu\nmicroseconds: send %.2f kernel %.2f arrive %.2f kernel %.2f\n",
               static_cast<unsigned long long>(reads), each(spent.send), each(spent.send_kernel),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what a 64-byte message alone in its frame costs its sender and its receiver, over each link, beside the kernel's
+"""Counts what a 64-byte message or an 8-byte write alone in its frame costs both sides, over each link, beside the kernel's
 work, and holds it to the budget.
 
 usage: frames.py [--budget FILE] [--functions N] [--times [--rounds N] [--sizes N,N]] PROGRAM
@@ -29,10 +29,19 @@ SECONDS_MAX = 200
 RUNS_MAX = 6
 LINKS = ("packet", "udp")
 SIZES = (64, 1024, 4096, 16384, 65536)
+# the functions of the program that repeat the steps
+EXCHANGES, LOOKS = ("budget_frame_exchanges", "budget_frame_puts_answered", "budget_frame_puts_alone"), ("budget_frame_looks",)
 # what the table calls it -> the function of the program that does it
-EXCHANGES, LOOKS = "budget_frame_exchanges", "budget_frame_looks"
 LOOK_ROW, LOOK = "a look at the network, nothing there", "cluster::network::NetworkTransport::receive_short"
-STEPS = {"fi_tsend, frame leaves": "budget_frame_send", "fi_cq_read, frame arrives": "budget_frame_arrived"}
+STEPS = {
+    "fi_tsend, frame leaves": "budget_frame_send",
+    "fi_cq_read, frame arrives": "budget_frame_arrived",
+    "fi_write, frame leaves with an answer": "budget_frame_write",
+    "fi_cq_read, answer and write arrive": "budget_frame_written",
+    "fi_write, frame leaves": "budget_frame_write_alone",
+    "fi_cq_read, write arrives, answer leaves": "budget_frame_take_write",
+    "fi_cq_read, answer arrives": "budget_frame_complete",
+}
 
 
 def environment_of(link):
@@ -55,11 +64,11 @@ def times(program, rounds, sizes):
         print(f"| {link}, {size} B | " + " | ".join(f"{statistics.median(figures):.1f}" for figures in zip(*found)) + " |")
 
 
-def count(nodes, link, program, part):
-    """Runs the program under the counting tool; returns the profile of one function of it."""
+def count(nodes, link, program, parts):
+    """Runs the program under the counting tool; returns the profile of some functions of it."""
     with tempfile.TemporaryDirectory() as directory:
         out = os.path.join(directory, "profile")
-        command = ["valgrind", "--tool=callgrind", f"--toggle-collect={part}*", f"--callgrind-out-file={out}",
+        command = ["valgrind", "--tool=callgrind", *(f"--toggle-collect={part}*" for part in parts), f"--callgrind-out-file={out}",
                    program, nodes.namespace(1), nodes.namespace(2), str(MESSAGES)]
         result = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS_MAX, check=False,
                                 env=environment_of(link))
@@ -70,20 +79,11 @@ def count(nodes, link, program, part):
 
 
 def instructions(profile, function):
-    """Per message, of a step with all that it calls."""
+    """Per message, write or look, of a step with all that it calls."""
     found = [costs["Ir"] for name, costs in profile.inclusive.items() if re.match(rf"{function}\b", name)]
     if not found:
         raise RuntimeError(f"the profile knows no function {function}")
     return sum(found) / MESSAGES
-
-
-def instructions_a_call(profile, function):
-    """Where turns take so long that each read looks at the network again, other parts of a read are no measure."""
-    names = [name for name in profile.calls if name.startswith(function)]
-    calls = sum(profile.calls[name] for name in names)
-    if calls < MESSAGES // 2:
-        raise RuntimeError(f"{function} was called {calls} times")
-    return sum(profile.inclusive[name]["Ir"] for name in names) / calls
 
 
 def measure(program, functions):
@@ -96,9 +96,10 @@ def measure(program, functions):
             print(f"{link:<8} {costs.get('Ir', 0) / MESSAGES:8.1f} {name.split('(')[0]}")
         for row, function in STEPS.items():
             measured[row, link] = instructions(profile, function)
-        measured[LOOK_ROW, link] = instructions_a_call(count(nodes, link, program, LOOKS), LOOK)
+        # Other parts of a read are no measure, because a slow turn makes each read look at the network again.
+        measured[LOOK_ROW, link] = instructions(count(nodes, link, program, LOOKS), LOOK)
         for row in (*STEPS, LOOK_ROW):
-            print(f"{link:<8} {row:<38} {measured[row, link]:.1f} instructions")
+            print(f"{link:<8} {row:<42} {measured[row, link]:.1f} instructions")
     return measured
 
 

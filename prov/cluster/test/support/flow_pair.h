@@ -230,7 +230,8 @@ class FlowEnd {
   }
   bool take_alone(const link::InFrame& frame) {
     wire::LoneFrame lone;
-    if (!wire::admit_lone(frame.bytes, lone) || !flow->lane().predicts(lone, frame.from)) return false;
+    if (!wire::admit_lone(frame.bytes, lone) || !lone.only_message()) return false;
+    if (!flow->lane().predicts(lone, frame.from)) return false;
     if (flow->lane().take(now(), lone, frame.from, frame.arrived)) flow->lane().close();
     ++alone_taken;
     wire::Segment segment;

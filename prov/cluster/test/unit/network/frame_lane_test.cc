@@ -1,8 +1,9 @@
-// Short messages between engines take the frame lane (reliability/frame_lane.h) unless a condition forbids
-// it. The completions are the same as by the general road.
+// Short messages and writes between engines take the frame lane (reliability/frame_lane.h) unless a condition
+// forbids it. The completions are the same as by the general road.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -236,6 +237,239 @@ TEST_F(FrameLaneOfEngines, AFailedPeerIsReported) {
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].context, &b);
   EXPECT_NE(sent[0].status, Status::ok);
+}
+
+/// Both nodes let each other write into their memory.
+struct FrameLaneOfWrites : LaneNodes {
+  static constexpr std::size_t kBytes = 4096;
+
+  explicit FrameLaneOfWrites(bool lane = true) : LaneNodes(lane) {
+    serve(a, of_a, memory_a);
+    serve(b, of_b, memory_b);
+  }
+  static void serve(Node& node, protocol::RegionTable& regions, std::vector<std::byte>& memory) {
+    regions.add(1, {.base = memory.data(), .length = memory.size(), .readable = true, .writable = true});
+    node.engine.attach(node.book, {.tx_queue = &node.sent, .rx_queue = &node.received, .regions = &regions});
+  }
+  static std::uint64_t word_in(const std::vector<std::byte>& memory) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, memory.data(), sizeof word);
+    return word;
+  }
+  /// Returns true if the lane has taken the write. The lane leaves a turn behind, the general road does not.
+  static bool write(Node& node, void* context = nullptr, std::uint64_t key = 1, std::uint64_t address = 0,
+                    std::size_t length = sizeof(std::uint64_t), bool fence = false) {
+    ++node.word;
+    const std::vector<std::byte> bytes(length, static_cast<std::byte>(node.word));
+    const ConstBytes slice = length == sizeof node.word ? as_bytes(&node.word, length) : ConstBytes(bytes);
+    const protocol::RmaIov range{address, key, length};
+    protocol::WriteOp op;
+    op.remote = {&range, 1};
+    op.slices = {&slice, 1};
+    op.length = length;
+    op.context = context;
+    op.fence = fence;
+    op.inject = true;
+    EXPECT_EQ(node.engine.write(op), Status::ok);
+    return node.engine.next_deadline() == Time{};
+  }
+  /// Each writes and sees the other's write, so that answers leave with writes.
+  void get_used_to_answers() {
+    for (int i = 0; i < 40; ++i) {
+      write(a);
+      look(b);
+      write(b);
+      look(a);
+    }
+    drain(a.sent);
+    drain(b.sent);
+  }
+
+  std::vector<std::byte> memory_a = std::vector<std::byte>(kBytes), memory_b = memory_a;
+  protocol::RegionTable of_a, of_b;
+};
+
+TEST_F(FrameLaneOfWrites, CarriesAWriteAndItsAnswer) {
+  const std::uint64_t frames_a = a.counters().frames_sent, frames_b = b.counters().frames_sent;
+  const std::uint64_t bytes = b.counters().bytes_received;
+  EXPECT_TRUE(write(a, &a));
+  look(b);
+  EXPECT_EQ(word_in(memory_b), a.word);
+  EXPECT_TRUE(drain(a.sent).empty()) << "nothing has answered yet";
+  EXPECT_EQ(a.counters().frames_sent, frames_a + 1);
+  EXPECT_EQ(b.counters().frames_sent, frames_b + 1) << "the answer leaves at once";
+  pass(a, b);
+  const std::vector<protocol::Completion> sent = drain(a.sent);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].context, &a);
+  EXPECT_EQ(sent[0].kind, protocol::Completion::Kind::write);
+  EXPECT_EQ(sent[0].status, Status::ok);
+  EXPECT_EQ(b.counters().bytes_received, bytes + 8);
+  pass(a, b);
+  EXPECT_TRUE(a.engine.quiescent());
+  EXPECT_TRUE(b.engine.quiescent());
+}
+
+TEST_F(FrameLaneOfWrites, AnAnswerLeavesWithTheNextWriteOrMessage) {
+  get_used_to_answers();
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t frames = a.counters().frames_sent + b.counters().frames_sent;
+    const bool messages = i % 4 == 3;
+    if (messages) a.receive();
+    EXPECT_TRUE(write(a, &a)) << i;
+    look(b);
+    EXPECT_EQ(word_in(memory_b), a.word);
+    EXPECT_TRUE(messages ? send_short(b) : write(b, &b)) << i;
+    look(a);
+    EXPECT_EQ(messages ? a.got : word_in(memory_a), b.word);
+    const std::vector<protocol::Completion> sent = drain(a.sent);
+    ASSERT_EQ(sent.size(), 1u) << i;
+    EXPECT_EQ(sent[0].context, &a);
+    EXPECT_EQ(a.counters().frames_sent + b.counters().frames_sent, frames + 2) << i;
+  }
+}
+
+TEST_F(FrameLaneOfWrites, AnAnswerThatNothingFollowsLeavesInTime) {
+  get_used_to_answers();
+  EXPECT_TRUE(write(a, &a));
+  look(b);
+  b.engine.try_poll();
+  EXPECT_LE(b.engine.next_deadline(), clock.now() + 10us);
+  for (int i = 0; i < 10; ++i) {
+    clock.advance(10us);
+    b.engine.try_poll();
+    a.engine.try_poll();
+  }
+  EXPECT_EQ(drain(a.sent).size(), 1u);
+  EXPECT_EQ(a.counters().frames_retransmitted, 0u);
+}
+
+TEST_F(FrameLaneOfWrites, AForbiddenWriteFails) {
+  const std::vector<std::byte> before = memory_b;
+  struct Case {
+    std::uint64_t key, address;
+  };
+  for (const Case& wrong : {Case{2, 0}, Case{1, kBytes - 7}, Case{1, ~std::uint64_t{0} - 3}}) {
+    write(a, &a, wrong.key, wrong.address);
+    pass(a, b);
+    pass(a, b);
+    const std::vector<protocol::Completion> sent = drain(a.sent);
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].status, Status::access);
+    EXPECT_EQ(sent[0].context, &a);
+  }
+  of_b.remove(1);
+  of_b.add(1, {.base = memory_b.data(), .length = kBytes, .readable = true});
+  write(a, &a);
+  pass(a, b);
+  pass(a, b);
+  const std::vector<protocol::Completion> sent = drain(a.sent);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].status, Status::access);
+  EXPECT_EQ(memory_b, before);
+  EXPECT_EQ(b.counters().refused_access, 4u);
+}
+
+TEST_F(FrameLaneOfWrites, AStrangerMayNotWrite) {
+  b.book.remove(0);
+  const std::vector<std::byte> before = memory_b;
+  write(a, &a);
+  for (int i = 0; i < 4; ++i) pass(a, b);
+  const std::vector<protocol::Completion> sent = drain(a.sent);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].status, Status::access);
+  EXPECT_EQ(memory_b, before);
+}
+
+TEST_F(FrameLaneOfWrites, CountersCount) {
+  protocol::Counter of_endpoint, of_region, of_initiator;
+  of_b.count(1, nullptr, &of_region);
+  b.engine.attach(b.book, {.tx_queue = &b.sent,
+                           .rx_queue = &b.received,
+                           .remote_access = {.writes = &of_endpoint},
+                           .regions = &of_b});
+  a.engine.attach(a.book, {.tx_queue = &a.sent, .rx_queue = &a.received, .write_counter = &of_initiator});
+  EXPECT_TRUE(write(a));
+  pass(a, b);
+  EXPECT_EQ(of_endpoint.value(), 1u);
+  EXPECT_EQ(of_region.value(), 1u);
+  EXPECT_EQ(of_initiator.value(), 1u);
+}
+
+TEST_F(FrameLaneOfWrites, ALostWriteIsRetransmittedAndExecutedOnce) {
+  network.conditions.blackout = true;
+  EXPECT_TRUE(write(a));
+  network.conditions.blackout = false;
+  pass(a, b);
+  pass(a, b);
+  EXPECT_EQ(word_in(memory_b), a.word);
+  EXPECT_EQ(drain(a.sent).size(), 1u);
+  EXPECT_GT(a.counters().frames_retransmitted, 0u);
+}
+
+TEST_F(FrameLaneOfWrites, OtherWritesTakeTheGeneralRoad) {
+  EXPECT_FALSE(write(a, nullptr, 1, 0, 1440)) << "too long for one frame";
+  pass(a, b);
+  EXPECT_FALSE(write(a, nullptr, 1, 0, 8, true)) << "fenced";
+  pass(a, b);
+  EXPECT_TRUE(write(a, nullptr, 1, 0, 1000));
+  pass(a, b);
+  EXPECT_EQ(drain(a.sent).size(), 3u);
+}
+
+TEST_F(FrameLaneOfWrites, AFailedPeerIsReported) {
+  network.conditions.blackout = true;
+  EXPECT_TRUE(write(a, &b));
+  for (int i = 0; i < 700; ++i) {
+    clock.advance(10ms);
+    a.engine.try_poll();
+  }
+  const std::vector<protocol::Completion> sent = drain(a.sent);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(sent[0].context, &b);
+  EXPECT_NE(sent[0].status, Status::ok);
+}
+
+/// What the applications see of some random writes and messages. Writes of one side have distinct places.
+std::string written(std::uint64_t seed, bool lane) {
+  FrameLaneOfWrites nodes(lane);
+  nodes.network.conditions = {.loss = 0.01, .duplicate = 0.01, .delay = 5us, .jitter = 2us};
+  FakeRandom random(seed);
+  std::string seen;
+  for (int i = 0; i < 400; ++i) {
+    Node& from = random.one_in(0.5) ? nodes.a : nodes.b;
+    Node& to = &from == &nodes.a ? nodes.b : nodes.a;
+    const std::vector<std::byte>& memory = &to == &nodes.a ? nodes.memory_a : nodes.memory_b;
+    const bool message = random.one_in(0.2);
+    const bool forbidden = random.one_in(0.02);
+    const std::uint64_t length = random.one_in(0.7) ? 8 : random.below(2000);
+    if (message) {
+      to.receive();
+      if (!LaneNodes::send_short(from, &from)) {
+        --from.word;
+        from.send();
+      }
+    } else {
+      FrameLaneOfWrites::write(from, &from, forbidden ? 7 : 1, 0, length);
+    }
+    std::vector<protocol::Completion> sent;
+    std::size_t received = 0;
+    for (int turns = 0; turns < 4000 && (sent.empty() || (message && received == 0)); ++turns) {
+      nodes.clock.advance(5us);
+      nodes.a.engine.try_poll();
+      nodes.b.engine.try_poll();
+      for (const protocol::Completion& each : LaneNodes::drain(from.sent)) sent.push_back(each);
+      received += LaneNodes::drain(to.received).size();
+    }
+    for (const protocol::Completion& each : sent)
+      seen += std::to_string(static_cast<int>(each.kind)) + std::to_string(static_cast<int>(each.status));
+    seen += ' ' + std::to_string(received) + ' ' + std::to_string(FrameLaneOfWrites::word_in(memory)) + ", ";
+  }
+  return seen;
+}
+
+TEST(FrameLaneSame, WritesAreThoseOfTheGeneralRoad) {
+  for (const std::uint64_t seed : {1, 2, 3}) EXPECT_EQ(written(seed, true), written(seed, false));
 }
 
 /// What the application of `b` and `a` sees of some random messages.

@@ -38,6 +38,18 @@ class TestRing final : public Recall {
     return true;
   }
 
+  bool post_write(const wire::WriteHeader& header, const Gather& payload) override {
+    const wire::Segment segment{
+        .kind = wire::SegmentKind::write,
+        .flags = header.unanswered ? wire::segment_flag::kUnanswered : std::uint8_t{0},
+        .length = header.length,
+        .id = header.id,
+        .offset = header.address,
+        .total = header.length,
+        .key = header.key};
+    return post(segment, payload, PayloadMode::copy, 0);
+  }
+
   Number next() const override { return kFirst + static_cast<Number>(items.size()); }
   Number taken() override { return kFirst + static_cast<Number>(held ? reader : published); }
   Number capacity() const override { return 256; }

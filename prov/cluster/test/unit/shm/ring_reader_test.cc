@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <ostream>
 
@@ -68,6 +69,30 @@ TEST_F(RingReaderTest, ShowsShortMessagesInTheirSlotsAndInTheArena) {
   reader.pop();
   EXPECT_TRUE(reader.found_empty());
   EXPECT_EQ(head(), 5u);
+}
+
+TEST_F(RingReaderTest, ShowsWritesWhicheverWayTheyWereWritten) {
+  for (const std::uint32_t length : {0u, 8u, 13u, 4096u}) {
+    const Message sent(1, length);
+    const wire::WriteHeader header{
+        .length = length, .id = 2, .address = 3, .key = 4, .unanswered = length != 13};
+    ASSERT_TRUE(writer.post_write(header, sent.gather()));
+    ASSERT_TRUE(peek());
+    EXPECT_EQ(segment.kind, wire::SegmentKind::write);
+    EXPECT_EQ(segment.unanswered(), header.unanswered);
+    EXPECT_EQ(segment.length, length);
+    EXPECT_EQ(segment.total, length);
+    EXPECT_EQ(segment.id, 2u);
+    EXPECT_EQ(segment.offset, 3u);
+    EXPECT_EQ(segment.key, 4u);
+    EXPECT_TRUE(std::equal(payload.begin(), payload.end(), sent.bytes.begin(), sent.bytes.end()));
+    reader.pop();
+  }
+  const Message sent(1, 8);
+  std::uint32_t posted = 0;
+  while (writer.post_write({.length = 8}, sent.gather())) ++posted;
+  EXPECT_EQ(posted + 4, memory.geometry.slots)
+      << "a full ring takes none, and four slots are not given back yet";
 }
 
 TEST_F(RingReaderTest, GivesTheArenaBackWhicheverWayItWasRead) {

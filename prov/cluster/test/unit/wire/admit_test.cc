@@ -306,6 +306,90 @@ TEST(AdmitLone, RefusesEverythingElseWithARightChecksum) {
   EXPECT_FALSE(lone(sign(header_of(FrameKind::flow, kLone), short_of_tag), frame));
 }
 
+Page write_of(std::uint32_t length, std::uint32_t id = 3) {
+  Page page(WriteHeader::size() + length, std::byte{7});
+  WriteHeader{.length = length, .id = id, .address = 4, .key = 5}.write(page.data());
+  return page;
+}
+
+Page answer_and(const Page& rest) {
+  Page page(AnswerHeader::size());
+  AnswerHeader{9}.write(page.data());
+  page.insert(page.end(), rest.begin(), rest.end());
+  return page;
+}
+
+TEST(AdmitLone, ReadsAWrite) {
+  const Page page = sign(header_of(FrameKind::flow, kLone | kAckNow), write_of(8));
+  LoneFrame frame;
+  ASSERT_TRUE(admit_lone(page, frame));
+  EXPECT_EQ(frame.content, LoneFrame::Content::write);
+  EXPECT_FALSE(frame.answers);
+  EXPECT_FALSE(frame.only_message());
+  EXPECT_EQ(frame.write.length, 8u);
+  EXPECT_EQ(frame.write.id, 3u);
+  EXPECT_EQ(frame.write.address, 4u);
+  EXPECT_EQ(frame.write.key, 5u);
+  EXPECT_EQ(frame.payload, page.data() + page.size() - 8);
+}
+
+TEST(AdmitLone, ReadsAnAnswerBeforeAWriteBeforeAMessageAndAlone) {
+  using Content = LoneFrame::Content;
+  LoneFrame frame;
+  ASSERT_TRUE(lone(sign(header_of(FrameKind::flow, kLone), answer_and(write_of(8))), frame));
+  EXPECT_TRUE(frame.answers && frame.content == Content::write && frame.answer.id == 9);
+  ASSERT_TRUE(lone(sign(header_of(FrameKind::flow, kLone), answer_and(eager({.length = 5}))), frame));
+  EXPECT_TRUE(frame.answers && frame.content == Content::message && frame.answer.id == 9);
+  EXPECT_FALSE(frame.only_message());
+  EXPECT_EQ(frame.message.length, 5u);
+  ASSERT_TRUE(lone(sign(header_of(FrameKind::flow, kSequenced | kAcknowledges), answer_and({})), frame));
+  EXPECT_TRUE(frame.answers && frame.content == Content::nothing && frame.answer.id == 9);
+  ASSERT_TRUE(lone(sign(header_of(FrameKind::flow, kLone), eager({.length = 5})), frame));
+  EXPECT_TRUE(frame.only_message()) << "nothing is left of the last frame";
+}
+
+TEST(AdmitLone, RefusesOtherWritesAndAnswers) {
+  LoneFrame frame;
+  const auto refuses = [&](const Page& segments, int flags = kLone) {
+    return !lone(sign(header_of(FrameKind::flow, static_cast<std::uint8_t>(flags)), segments), frame);
+  };
+  EXPECT_TRUE(refuses(write_of(8), kSequenced | kAcknowledges));
+  EXPECT_TRUE(refuses(answer_and({}))) << "answers alone are not ordered";
+  EXPECT_TRUE(refuses(answer_and(answer_and({}))));
+  EXPECT_TRUE(refuses(answer_and(answer_and(write_of(8)))));
+  for (const std::uint8_t flag :
+       {segment_flag::kData, segment_flag::kMore, segment_flag::kContinues, segment_flag::kUnanswered}) {
+    Page page = write_of(16);
+    page[1] |= std::byte{flag};
+    EXPECT_TRUE(refuses(page)) << int{flag};
+  }
+  Page part = write_of(8);
+  part[20] = std::byte{9};  // the lowest byte of `total`
+  EXPECT_TRUE(refuses(part));
+  Page two = write_of(8);
+  const Page second = write_of(8);
+  two.insert(two.end(), second.begin(), second.end());
+  EXPECT_TRUE(refuses(two));
+}
+
+TEST(AdmitLone, RefusesEveryPrefixAndFlippedBitOfAnAnswerAndAWrite) {
+  const Page page = sign(header_of(FrameKind::flow, kLone), answer_and(write_of(8)));
+  LoneFrame frame;
+  for (std::size_t size = 0; size < page.size(); ++size)
+    EXPECT_FALSE(lone(Page(page.begin(), page.begin() + static_cast<std::ptrdiff_t>(size)), frame));
+  for (std::size_t size = AnswerHeader::size(); size < AnswerHeader::size() + WriteHeader::size(); ++size) {
+    const Page whole = answer_and(write_of(8));
+    if (size == AnswerHeader::size()) continue;
+    const Page segments(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size));
+    EXPECT_FALSE(lone(sign(header_of(FrameKind::flow, kLone), segments), frame)) << size;
+  }
+  for (std::size_t bit = 0; bit < page.size() * 8; ++bit) {
+    Page flipped = page;
+    flipped[bit / 8] ^= std::byte{1} << (bit % 8);
+    EXPECT_FALSE(lone(flipped, frame)) << "bit " << bit;
+  }
+}
+
 TEST(Control, FramesAreAdmittedAndCarryTheirFields) {
   FrameView offending;
   ASSERT_EQ(admit_exactly(full_frame(), offending), Refusal::none);

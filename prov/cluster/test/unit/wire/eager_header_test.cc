@@ -1,5 +1,5 @@
-// The short form of a whole eager message's header: the same bytes as wire/segment.h writes, and nothing else
-// is taken for one.
+// The short forms of the headers of a whole eager message, a whole write and an answer: the same bytes as
+// encode() writes, and nothing else is taken for one.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -54,6 +54,57 @@ TEST(EagerHeaderTest, TakesNothingElseForOne) {
         ASSERT_EQ(header.read(bytes.data()), plain) << kind << ' ' << flags << ' ' << detail;
       }
     }
+  }
+}
+
+TEST(WriteHeaderTest, WritesWhatEncodeWritesAndReadsItBack) {
+  for (const bool unanswered : {false, true}) {
+    const WriteHeader header{
+        .length = 40, .id = 0x12345678, .address = kTag, .key = kData, .unanswered = unanswered};
+    const Segment segment{.kind = SegmentKind::write,
+                          .flags = unanswered ? segment_flag::kUnanswered : std::uint8_t{0},
+                          .length = 40,
+                          .id = 0x12345678,
+                          .offset = kTag,
+                          .total = 40,
+                          .key = kData};
+    Header written{}, expected{};
+    header.write(written.data());
+    EXPECT_EQ(encode(segment, expected.data()), WriteHeader::size());
+    EXPECT_EQ(written, expected);
+    WriteHeader read;
+    ASSERT_EQ(read.read(expected.data()), !unanswered);
+    if (unanswered) continue;
+    EXPECT_EQ(read.length, 40u);
+    EXPECT_EQ(read.id, 0x12345678u);
+    EXPECT_EQ(read.address, kTag);
+    EXPECT_EQ(read.key, kData);
+  }
+}
+
+TEST(WriteHeaderTest, TakesNothingElseForOne) {
+  for (unsigned bit = 0; bit < WriteHeader::size() * 8; ++bit) {
+    Header bytes{};
+    WriteHeader{.length = 8, .id = 1, .address = 2, .key = 3}.write(bytes.data());
+    bytes[bit / 8] ^= std::byte{1} << bit % 8;
+    const bool length = bit >= 32 && bit < 64, total = bit >= 160 && bit < 224;
+    WriteHeader header;
+    EXPECT_EQ(header.read(bytes.data()), bit >= 32 && !length && !total) << "bit " << bit;
+  }
+}
+
+TEST(AnswerHeaderTest, WritesWhatEncodeWritesAndTakesNothingElseForOne) {
+  Header written{}, expected{};
+  AnswerHeader{0x12345678}.write(written.data());
+  EXPECT_EQ(encode({.kind = SegmentKind::done, .id = 0x12345678}, expected.data()), AnswerHeader::size());
+  EXPECT_EQ(written, expected);
+  AnswerHeader read;
+  ASSERT_TRUE(read.read(expected.data()));
+  EXPECT_EQ(read.id, 0x12345678u);
+  for (unsigned bit = 0; bit < 64; ++bit) {
+    Header bytes = expected;
+    bytes[bit / 8] ^= std::byte{1} << bit % 8;
+    EXPECT_FALSE(read.read(bytes.data())) << "bit " << bit;
   }
 }
 
