@@ -45,18 +45,20 @@ std::atomic<bool> ended{false};
 std::atomic<std::uint64_t> communicators_forgotten{0};
 
 /// In a probe for messages of other ranks, MPI progresses all operations, even locks that peers request in
-/// windows of this rank. In MPICH 5.0.2, a probe on MPI_COMM_SELF does not progress such locks, and a peer
-/// waited forever for its lock. A probe that finds a message may return without progress. Therefore this
-/// probe uses a tag that programs hardly use. Every MPI library allows this tag.
+/// windows of this rank. In MPICH 5.0.2, a probe on MPI_COMM_SELF does not progress such locks, so a peer
+/// waited forever for its lock. Therefore this function probes MPI_COMM_WORLD. A probe that finds a message
+/// may return without progress. Therefore the probe is for a tag that programs hardly use. Every MPI library
+/// allows this tag.
 void make_progress_of_mpi() {
   constexpr int kUnusedTag = 32767;
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, kUnusedTag, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
 }
 
-/// Returns false if the program uses sessions without MPI_Init. Such a program has no MPI_COMM_WORLD. MPI
-/// also frees attribute keys with the program's last session, and the library would not notice that. The
-/// result is the same on all ranks, because either all ranks call MPI_Init or none does.
+/// Returns false before MPI_Init and after MPI_Finalize. A program that uses only sessions does not call
+/// MPI_Init, and has no MPI_COMM_WORLD. In such a program MPI frees attribute keys with the last session, and
+/// the library would not notice that. The result is the same on all ranks, because either all ranks call
+/// MPI_Init or none does.
 bool has_world() {
   int initialized = 0;
   int finalized = 0;
@@ -89,7 +91,7 @@ void warn_once(const char* format, const char* reason) {
 }
 
 /// Programs often use the same communicator in many calls. Therefore this function remembers the last
-/// communicator. It asks MPI again only for another communicator, or after a communicator was freed.
+/// communicator. It asks MPI again only for another communicator, or after any communicator was freed.
 Communicator* Communicator::of(MPI_Comm comm) {
   if (ended.load(std::memory_order_acquire)) return nullptr;
   struct Last {

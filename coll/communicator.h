@@ -28,7 +28,7 @@ class Communicator {
   fid_ep* ep() const { return endpoint_->ep(); }
   int rank() const { return rank_; }
   int size() const { return size_; }
-  /// Waits until an operation is done. Meanwhile it progresses the endpoint and MPI. Returns 0 or the error
+  /// Waits until an operation is done. Meanwhile progresses the endpoint and MPI. Returns 0 or the error
   /// number of the operation.
   int wait(Pending& pending) const;
   /// Prints why a call failed and which rank is lost, because MPI's error code says neither. Prints at most

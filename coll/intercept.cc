@@ -4,7 +4,7 @@
 //
 // All ranks of a communicator must decide alike whether the library takes over a call. Therefore the decision
 // depends only on properties that are equal on all ranks: the function, the number of bytes and the
-// operation. Datatypes may differ. The library packs elements that are not contiguous.
+// operation. Datatypes may differ between ranks, because the library packs elements that are not contiguous.
 #include <dlfcn.h>
 #include <rdma/fi_errno.h>
 
@@ -28,8 +28,8 @@ Function* next(const char* name) {
   return reinterpret_cast<Function*>(dlsym(RTLD_NEXT, name));
 }
 
-/// Computes the number of bytes of one call. Returns false if the arguments are invalid. In this case MPI
-/// handles the call and reports the error.
+/// Computes the number of bytes of one call. Returns false if the arguments are invalid, or if there are more
+/// than INT_MAX bytes. In this case MPI handles the call, and reports the error if there is one.
 bool measure(int count, MPI_Datatype type, std::size_t& bytes) {
   int size = 0;
   if (count < 0 || type == MPI_DATATYPE_NULL || PMPI_Type_size(type, &size) != MPI_SUCCESS || size < 0)
@@ -116,9 +116,9 @@ int run(Call call, MPI_Comm comm, const Communicator& communicator, Begin&& begi
 constexpr std::size_t kGatheredMax = 8 * 1024;
 
 /// Computes the size of the pairs in memory, including gaps. Returns false for operations other than
-/// MPI_MINLOC and MPI_MAXLOC, for no pairs, for an unusual extent, and if the size exceeds kGatheredMax. All
-/// ranks get the same result: MPI defines these operations only for predefined types, so all ranks pass the
-/// same type.
+/// MPI_MINLOC and MPI_MAXLOC, for no pairs, for a type that does not begin at offset 0, and if the size
+/// exceeds kGatheredMax. All ranks get the same result, because all must pass the same type: MPI defines
+/// these operations only for predefined types.
 bool measure_pairs(int count, MPI_Datatype type, MPI_Op op, std::size_t& bytes) {
   if ((op != MPI_MINLOC && op != MPI_MAXLOC) || type == MPI_DATATYPE_NULL || count <= 0) return false;
   MPI_Aint begin = 0;

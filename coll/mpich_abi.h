@@ -1,6 +1,6 @@
 // The part of the MPICH ABI that this library uses. MPICH, Intel MPI and others have agreed on these handles
-// and constants (https://www.mpich.org/abi). They are numbers, so the build needs no MPI library.
-// fabtests/mpi/mpich_abi.py compares them with the header of an installed MPICH.
+// and constants (https://www.mpich.org/abi). All of these are numbers, so the build needs no MPI library.
+// fabtests/mpi/mpich_abi.py compares the numbers with the header of an installed MPICH.
 #pragma once
 
 using MPI_Comm = int;

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint32_t kApiVersion = FI_VERSION(1, 15);
 constexpr std::size_t kNameMax = 64;
-/// Selects only the provider. Without the exclusions, libfabric would also try its layered providers and log
-/// their failures as warnings.
+/// Selects only the provider `cluster`. Without the exclusions, libfabric would also try its layered
+/// providers and log their failures as warnings.
 constexpr const char* kProvider = "cluster;^ofi_rxm;^ofi_rxd;^ofi_mrail";
 
 std::mutex guard;
@@ -60,9 +60,9 @@ bool ProcessEndpoint::open(std::string& reason) {
   hints->mode = ~0ull;
   hints->ep_attr->type = FI_EP_RDM;
   hints->domain_attr->threading = FI_THREAD_SAFE;
-  // With manual progress, a rank's messages may wait for up to 10 ms if the rank has finished its part of an
-  // operation and computes. With automatic progress, a separate thread would handle each arrival. This thread
-  // would take processor time from ranks that are about to handle the arrival themselves.
+  // This endpoint uses manual progress. So a rank's messages may wait for up to 10 ms if the rank has
+  // finished its part of an operation and computes. But with automatic progress, a separate thread would
+  // handle each arrival, and take processor time from ranks that are about to handle the arrival themselves.
   hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->av_type = FI_AV_TABLE;
   hints->fabric_attr->prov_name = strdup(kProvider);

@@ -1,10 +1,10 @@
 // CLUSTER_COLL selects the operations and lengths that the library takes over. All ranks must have the same
 // value. They compare it when they create a team (communicator.h).
 //
-//   CLUSTER_COLL=off                        takes over nothing
-//   CLUSTER_COLL=on                         takes over all that it can, even where MPI is faster
-//   CLUSTER_COLL=bcast=64K-,barrier=off     FROM-TO in bytes of one call, with K or M; either may be missing
-//   CLUSTER_COLL=report                     each rank prints at its end how many calls it took over
+//   CLUSTER_COLL=off                        the library takes over nothing
+//   CLUSTER_COLL=on                         it takes over all calls that it can, even where MPI is faster
+//   CLUSTER_COLL=bcast=64K-,barrier=off     FROM-TO: bytes of one call, with K or M; FROM or TO is optional
+//   CLUSTER_COLL=report                     each rank prints in MPI_Finalize how many calls were taken over
 #pragma once
 
 #include <array>
@@ -34,7 +34,7 @@ class Settings {
   /// Returns a message about the error in the value of CLUSTER_COLL, or an empty string if the value is
   /// valid.
   const std::string& error() const { return error_; }
-  /// Returns a hash of the settings, with which ranks compare them. `report` does not affect it.
+  /// Returns a hash of the settings, with which ranks compare them. `report` does not affect the hash.
   std::uint64_t fingerprint() const;
 
  private:

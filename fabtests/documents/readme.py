@@ -17,7 +17,7 @@ SAID = ("util/", "fabtests/", "man -l ", "fi_", "setcap ", "ssh ", "apt ")
 NEEDS_MORE = {"ssh -L 8443:127.0.0.1:8443 HOST": "a second machine", "fabtests/mpi/collective_times.py": "half an hour; its figures are in docs/perf"}
 FIVE_LINES, BROWSER, USE, TOOLS = "Five lines for each MPI", "The cluster in a browser", "How to use it", "The tools"
 LIBRARIES = {"openmpi4": "Open MPI 4", "openmpi5": "Open MPI 5", "mpich": "MPICH", "intel": "Intel MPI"}
-_COLLECTIVES = "Its broadcasts"  # with MPICH, as the line is written
+_COLLECTIVES = "Broadcasts"  # with MPICH, as the line is written
 _OTHER = "OTHER-NODE"
 
 

@@ -67,10 +67,10 @@ class Words(unittest.TestCase):
 
     def test_cluster_info_says_why_nothing_is_offered(self):
         said, _ = run("util/cluster-info", FI_CLUSTER_IFACE="eth77")
-        self.symptom("nothing is offered: FI_CLUSTER_IFACE", said)
+        self.symptom("this provider offers nothing: FI_CLUSTER_IFACE", said)
         if os.geteuid() == 0:
             said, _ = run("util/cluster-info", before=("unshare", "--net"))
-            self.symptom("nothing is offered: no network interface", said)
+            self.symptom("this provider offers nothing: no network interface", said)
             said, _ = run("util/cluster-info", before=WITHOUT_RAW, FI_CLUSTER_LINK="packet")
             self.assertRegex(said, r"refused +packet .*CAP_NET_RAW")
         self.says("util/cluster-info", "FI_CLUSTER_LINKS", FI_CLUSTER_LINKS="udp")

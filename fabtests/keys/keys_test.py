@@ -18,10 +18,10 @@ from endpoint_program import ScriptedEndpoint, connect, transfer, virtual_nodes 
 MEGABYTE = 1 << 20
 LIBRARIES = ("libcrypto.so.3", "libcrypto.so.1.1")
 WARNINGS = {
-    "other key": "its key differs from the key of this process",
-    "other mode": "FI_CLUSTER_SECURITY is auth on one side and encrypt on the other",
-    "sender has none": "this process has a key and their sender has none",
-    "receiver has none": "its job has a key and this process has none",
+    "other key": "has another key than this process",
+    "other mode": "has another FI_CLUSTER_SECURITY than this process",
+    "sender has none": "has no key and this process has one",
+    "receiver has none": "their sender has a key and this process has none",
     "no answer": "does not answer requests that are authenticated",
 }
 

@@ -153,7 +153,7 @@ class Moves(Case):
             former = self.rate(processes[0], 2 * WINDOW)
             address = self.replace(node, gap)
             self.returns(processes[0], former)
-            self.assertIn(f"this node has the address {address}:", "\n".join(self.lines(processes[node - 1])))
+            self.assertIn(f"this endpoint uses the address {address}:", "\n".join(self.lines(processes[node - 1])))
             self.assertFalse(self.lines(processes[2 - node]))
             self.assertFalse([each.losses for each in processes if each.losses])
         finally:

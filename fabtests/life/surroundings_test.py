@@ -25,7 +25,7 @@ SIZES, PUT_SIZES = (8, 3000, 100_000, BIG), (8, 90_000)
 
 NO_RAW_SOCKETS = "uses the udp link: .*CAP_NET_RAW"
 FORBIDDEN = "large messages from .* are copied twice instead of once: process_vm_readv: Operation not permitted .*seccomp"
-WITHOUT_NUMBER = "large messages from .* are copied twice instead of once: its process has no PID in this PID namespace"
+WITHOUT_NUMBER = "large messages from .* are copied twice instead of once: the peer's process has no PID in this PID namespace"
 SERVED = "cannot access the memory of .* directly: .*; the library of the peer serves remote accesses"
 UNMAPPED = "cannot map the shared memory regions of .*: /proc does not show this PID namespace"
 

@@ -52,11 +52,13 @@ class Leader {
     await_ready();
     const std::uint64_t rounds = rounds_for(conduct_.seconds);
     const double before = cache_line_ns(conduct_.other_cpu);
-    const Result result = run(rounds);
+    const Result result = run_for(conduct_.seconds, rounds);
     std::vector<double> stamps;
-    if (work_.figure == Figure::one_way_us) stamps = run_stamped(std::min<std::uint64_t>(rounds, kStampsMax));
+    if (work_.figure == Figure::one_way_us) {
+      stamps = run_stamped(std::min<std::uint64_t>(result.rounds, kStampsMax));
+    }
     double hidden = -1;
-    if (work_.compute) hidden = hidden_percent(result.round_seconds, rounds);
+    if (work_.compute) hidden = hidden_percent(result.round_seconds, result.rounds);
     const double after = cache_line_ns(conduct_.other_cpu);
     print(item, result, stamps, hidden, before, after);
   }
@@ -127,6 +129,16 @@ class Leader {
       const double round = std::max(result.round_seconds, 1e-9);
       if (round * static_cast<double>(rounds) < seconds / 8 && result.seconds < 2 * seconds) continue;
       return std::max<std::uint64_t>(kWarmUpRounds, static_cast<std::uint64_t>(seconds / round));
+    }
+  }
+
+  /// If the warm-up was slower than the run, because it was interrupted or a stream had just begun, the run
+  /// ends too early to say anything. Then it is repeated with more rounds.
+  Result run_for(double seconds, std::uint64_t rounds) {
+    for (;;) {
+      const Result result = run(rounds);
+      if (result.seconds >= seconds / 2) return result;
+      rounds = static_cast<std::uint64_t>(static_cast<double>(rounds) * seconds / result.seconds) + 1;
     }
   }
 

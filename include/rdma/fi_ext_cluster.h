@@ -18,7 +18,7 @@ extern "C" {
 #define FI_CLUSTER_STATS "cluster stats"
 
 struct fi_cluster_counter {
-  const char* name; /* "frames_sent"; its meaning never changes */
+  const char* name; /* for example "frames_sent"; the meaning of a name never changes */
   const char* help; /* what one unit is */
   uint64_t value;   /* since the endpoint was opened */
 };
@@ -27,21 +27,22 @@ struct fi_cluster_ops_stats {
   size_t size;
 
   /* Fills at most `count` entries, all read at the same moment, and returns how many counters
-	 * there are; `counters` may be NULL if `count` is 0. Negative: an error. */
+	 * there are; `counters` may be NULL if `count` is 0. A negative result is an error. */
   ssize_t (*counters)(struct fid_ep* ep, struct fi_cluster_counter* counters, size_t count);
 
-  /* Sets `path` to "shm", "packet", "udp" or "self", or to "none" if no path to the peer has been
-	 * opened yet. The string is static. -FI_EINVAL if the address is not in the address vector. */
+  /* Sets `path` to "shm", "packet", "udp", "verbs" or "self", or to "none" if no path to the peer has been
+	 * opened yet. The string is static. Returns -FI_EINVAL if the address is not in the address vector. */
   int (*path)(struct fid_ep* ep, fi_addr_t peer, const char** path);
 };
 
-/* What stands behind struct fi_eq_cm_entry in the FI_SHUTDOWN event that the event queue of an endpoint gets for
- * each peer that is lost: read it with fi_eq_read into a buffer of both. The peer may come back. */
+/* The event queue of an endpoint gets an FI_SHUTDOWN event for each peer that is lost. In this event, struct
+ * fi_cluster_peer_lost follows struct fi_eq_cm_entry: read both with one call of fi_eq_read. The peer may come
+ * back. */
 struct fi_cluster_peer_lost {
-  fi_addr_t peer;        /* FI_ADDR_NOTAVAIL if it is not in the address vector */
-  int32_t err;           /* FI_ECONNRESET, FI_ECONNREFUSED, FI_EHOSTUNREACH, FI_ETIMEDOUT */
+  fi_addr_t peer;        /* FI_ADDR_NOTAVAIL if the peer is not in the address vector */
+  int32_t err;           /* for example FI_ECONNRESET, FI_ECONNREFUSED, FI_EHOSTUNREACH, FI_ETIMEDOUT */
   int32_t prov_errno;    /* for fi_cq_strerror */
-  uint32_t address_size; /* of `address`: a struct sockaddr */
+  uint32_t address_size; /* bytes of `address`, which is a struct sockaddr */
   uint8_t address[28];
   char cause[64];
 };

@@ -11,8 +11,8 @@ from . import choices, machine, markdown, paper_figures, paper_measures, papers,
 from .errors import PerfError
 
 _SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, present wherever libfabric is
-# The peers that can be the best: rxd is far slower and would take most of the time.
-_README_TRANSPORTS = [name for name in transports.names() if name not in ("rxd", "cluster/safe")]
+# The peers that can be the best: rxd and TCP over cluster-ip are far slower and would take most of the time.
+_README_TRANSPORTS = [name for name in transports.names() if name not in ("rxd", "cluster/safe", "tcp/cluster-ip")]
 _PLACES = (transports.INSIDE, transports.BETWEEN)
 
 _EPILOG = """\

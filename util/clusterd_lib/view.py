@@ -45,9 +45,9 @@ class View:
         return [self.node(name) for name in sorted(self._agent.membership.members, key=natural)]
 
     def links(self):
-        """Every measured link, from both ends: `from`, `peer`, rail..."""
+        """Every reported link, from both ends: `from`, `peer`, rail..."""
         found = []
-        for name in sorted(self._agent.membership.members, key=natural)[:MATRIX_NODES_MAX]:
+        for name in sorted(self._agent.membership.members, key=natural):
             report = self.report(name)
             if report and self._agent.membership.members[name].status < wire.DOWN:
                 found += [{"from": name, **link} for link in report["links"]]

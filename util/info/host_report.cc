@@ -223,7 +223,7 @@ Report host_report() {
   const InterfaceAddress* chosen = provider::choose_address(places, filter);
   if (chosen == nullptr) {
     report.emplace_back("refusal").text(
-        "why", "nothing is offered: " + provider::no_address_reason(filter, places, listing_error));
+        "why", "this provider offers nothing: " + provider::no_address_reason(filter, places, listing_error));
   }
   report_warnings(options, places, chosen, report);
   report_interfaces(places, chosen, report);

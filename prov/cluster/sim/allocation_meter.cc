@@ -8,13 +8,13 @@ namespace {
 
 cluster::sim::AllocationMeter* current = nullptr;
 
-/// In front of every allocation; keeps the alignment that operator new promises.
+/// Stands in front of every allocation, and keeps the alignment that operator new promises.
 struct alignas(std::max_align_t) Label {
   cluster::sim::AllocationMeter* owner;
   std::size_t size;
 };
 
-/// Null if there is no memory.
+/// Returns null if there is no memory.
 void* try_allocate(std::size_t size) noexcept {
   auto* label = static_cast<Label*>(std::malloc(sizeof(Label) + size));
   if (label == nullptr) return nullptr;
@@ -40,7 +40,8 @@ void release(void* memory) {
 
 void* operator new(std::size_t size) { return allocate(size); }
 void* operator new[](std::size_t size) { return allocate(size); }
-// A sanitizer has these of its own, which the operator delete below could not release.
+// A sanitizer has such operators of its own, whose memory the operator delete below could not release. So
+// these two replace them.
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return try_allocate(size); }
 void* operator new[](std::size_t size, const std::nothrow_t&) noexcept { return try_allocate(size); }
 void operator delete(void* memory) noexcept { release(memory); }

@@ -1,6 +1,6 @@
-// Measures how much memory an engine holds. Every allocation made while the engine works is charged to it,
-// and credited when any component frees it. The simulator replaces operator new for this;
-// the library knows nothing of it.
+// Measures how much memory an engine holds. Every allocation that is made while the engine works is charged
+// to a meter. The meter is credited when any component frees the memory. For this purpose the simulator
+// replaces operator new and operator delete. The library does not notice this.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,8 @@ class AllocationMeter {
   }
   void remove(std::size_t size) { bytes_ -= size; }
 
-  /// While this object lives, allocations are charged to `memory` (null: to none). Such objects nest.
+  /// While this object lives, allocations are charged to `memory`, or to no meter if `memory` is null. Such
+  /// objects may be nested.
   class Scope {
    public:
     explicit Scope(AllocationMeter* memory);

@@ -5,7 +5,8 @@
 namespace cluster::sim {
 namespace {
 
-/// While the network is away for long, an application that is stalled again and again posts no more than this.
+/// While the network is away for long, an application that is stalled again and again keeps at most so many
+/// receives posted.
 constexpr std::size_t kPostedMax = 2048;
 constexpr std::uint64_t kStreamRma = 6;
 constexpr std::uint64_t kStreamAtomics = 9;
@@ -43,7 +44,7 @@ bool Application::turn() {
     multi_receiver_.cancel_random();
   }
   const Time now = env_.event_queue.now();
-  // Peers may wait for a receive that takes every message.
+  // Messages may wait for a receive that takes every message.
   if (stall_.stalled(now) && receiver_.posted() < kPostedMax)
     acted = receiver_.post_wildcard(random_.chance(kMillion / 2)) || acted;
   wake_by(stall_.stalled_at());
@@ -82,7 +83,8 @@ HostNumber Application::destination() {
   return (env_.self + 1 + static_cast<HostNumber>(random_.below(env_.hosts - 1))) % env_.hosts;
 }
 
-/// Starts a message, a remote read or write, or an atomic operation; false if that is not possible now.
+/// Starts a message, a remote read or write, or an atomic operation. Returns false if that is not possible
+/// now.
 bool Application::start_operation() {
   bool started = false;
   if (random_.chance(env_.plan.atomics.share)) {
@@ -96,7 +98,7 @@ bool Application::start_operation() {
     if (tokens_ > 0) --tokens_;
   }
   if (!started) {
-    // The obstacle may be gone a little later.
+    // The operation may be possible a little later.
     wake_by(env_.event_queue.now() + StallWatch::kStallTime);
     return false;
   }
@@ -121,7 +123,7 @@ void Application::complete(const protocol::Completion& completion) {
     case Kind::fetch: atomics_.complete(completion); break;
     case Kind::receive:
     case Kind::buffer_released: complete_receive(completion); break;
-    case Kind::collective: break;  // none is begun here
+    case Kind::collective: break;  // no application starts one
   }
   stall_.operation_ended(completion.status != Status::canceled && completion.status != Status::no_message);
 }
@@ -140,11 +142,12 @@ void Application::cancel_receives() {
   multi_receiver_.cancel_all();
 }
 
-/// Receives all messages that must still arrive or have arrived. Without a receive, the sender of a message,
-/// and of all messages behind it that find no space, would probe forever.
+/// Receives all messages that must still arrive or have arrived. Without a receive, the sender of a message
+/// would probe forever, and so would the senders of messages behind it that find no space.
 bool Application::drain_messages() {
   const bool acted = receiver_.drain_messages();
-  // What came after the last receive had been canceled needed others.
+  // Receives were posted again for messages that came after the cancellation. These receives are cancelled,
+  // too.
   if (receives_canceled_ && !receiver_.awaits_messages()) cancel_receives();
   return acted;
 }

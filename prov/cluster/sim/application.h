@@ -1,5 +1,5 @@
-// The application of one process: it follows its plan and reports every result to the oracles.
-// After finish() it starts nothing new and only receives what is still under way to it.
+// The application of one process. It follows its plan and reports every result to the oracles. After
+// finish() it starts nothing new, and only receives the messages that are still under way to it.
 #pragma once
 
 #include "sim/application_environment.h"
@@ -12,18 +12,20 @@
 
 namespace cluster::sim {
 
-/// Notices when operations are under way but none has ended for a while.
+/// Notices when no operation of the application has ended for a while.
 class StallWatch {
  public:
   static constexpr Duration kStallTime = 2ms;
 
-  /// `by_peer`: a peer has ended it, not the host itself.
+  /// An operation has ended. `by_peer`: a peer has caused that. False if the host itself has: its receive
+  /// was canceled, or its peek found no message.
   void operation_ended(bool by_peer) {
     ++ended_;
     if (by_peer) in_a_row_ = 0;
   }
-  /// True if none has ended for kStallTime; the measurement then restarts. It takes longer if that has happened
-  /// often in a row: the network is away.
+  /// Returns true if no operation has ended for kStallTime. The measurement then restarts, as it does when
+  /// an operation has ended. After kInARowMax such results in a row the network is probably away, so a
+  /// measurement takes kLongStallTime.
   bool stalled(Time now) {
     const bool waited = ended_ == ended_before_ && stalled_at_ != Time{};
     if (waited && now < stalled_at_) return false;
@@ -39,7 +41,7 @@ class StallWatch {
   static constexpr unsigned kInARowMax = 64;
 
   std::uint64_t ended_ = 0;
-  std::uint64_t ended_before_ = 0;  ///< when it was last looked at
+  std::uint64_t ended_before_ = 0;  ///< the value of ended_ when the measurement began
   unsigned in_a_row_ = 0;
   Time stalled_at_{};
 };
@@ -48,21 +50,21 @@ class Application {
  public:
   Application(const ApplicationEnvironment& environment, SeededRandom random);
 
-  /// Takes a completion out of a queue.
+  /// Handles a completion that was taken out of a queue.
   void complete(const protocol::Completion& completion);
-  /// Starts what is due; true if anything was.
+  /// Starts all operations that are due. Returns true if there was any.
   bool turn();
-  /// When it needs its next turn even if nothing arrives.
+  /// Returns when the application needs its next turn even if nothing arrives.
   Time wake_at() const { return wake_at_; }
 
   void finish() { finishing_ = true; }
   /// Cancels every receive that still waits.
   void cancel_receives();
-  /// True if it has nothing left to send.
+  /// Returns true if all operations of the plan were started, and all of them except receives have ended.
   bool finished() const;
-  /// True if every operation has ended that is not a receive.
+  /// Returns true if every operation has ended that is not a receive.
   bool all_sent() const { return under_way() == 0; }
-  /// True if no operation is under way.
+  /// Returns true if no operation is under way.
   bool idle() const { return all_sent() && receiver_.idle() && multi_receiver_.idle(); }
   /// Throws if the library has written to buffers that it had already given back.
   void check_returned_buffers() const { quarantine_.check(); }
@@ -86,7 +88,7 @@ class Application {
   RmaInitiator rma_;
   AtomicInitiator atomics_;
   std::uint32_t started_ = 0;  ///< operations that are not receives
-  std::uint32_t tokens_ = 0;   ///< ping-pong: messages it may send
+  std::uint32_t tokens_ = 0;   ///< ping-pong: how many messages it may send now
   Time next_start_{};
   StallWatch stall_;
   Time wake_at_ = kNever;

@@ -1,6 +1,5 @@
-// The environment of an application: the engine it uses, the oracles that judge it, the clock of the run, and
-// the
-// number of hosts.
+// The environment of an application: its engine, the oracles that judge it, the queue with the clock of the
+// run, and the number of hosts.
 #pragma once
 
 #include "sim/oracle.h"
@@ -22,8 +21,8 @@ class RmaOracle;
 
 struct ApplicationEnvironment {
   engine::Engine& engine;
-  protocol::RegionTable& regions;  ///< what the engine's peers may touch
-  AllocationMeter& memory;         ///< of the engine
+  protocol::RegionTable& regions;  ///< the memory that the engine's peers may access
+  AllocationMeter& memory;         ///< counts the engine's memory
   Oracle& oracle;
   RmaOracle& rma;
   AtomicOracle& atomics;

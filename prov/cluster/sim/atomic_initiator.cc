@@ -15,13 +15,13 @@ namespace {
 using protocol::RmaIov;
 using wire::AtomicOp;
 
-/// Tells contexts of atomic operations from all others.
+/// Marks the contexts of atomic operations.
 constexpr std::uint64_t kAtomicContext = std::uint64_t{1} << 50;
 constexpr std::uint64_t kKey = std::uint64_t{1} << 60;
-/// Where most operations meet.
+/// Most operations target so many words at the beginning of a row, so that they meet there.
 constexpr std::size_t kHotWords = 3;
 
-/// One element for each value.
+/// Stores one element of this size for each value.
 void store_elements(const std::vector<std::uint64_t>& values, std::size_t size, std::byte* to) {
   for (const std::uint64_t value : values) {
     std::memcpy(to, &value, size);
@@ -66,11 +66,11 @@ AtomicOperation AtomicInitiator::draw_operation(HostNumber to, AtomicRegion& reg
   access.count = random_.chance(700'000) ? 1 : random_.between(1, AtomicRegion::kRowWords - access.first);
   while (!region.has_space(access.row, access.first, access.count) &&
          access.first + 1 < AtomicRegion::kRowWords) {
-    ++access.first;  // the words before are used up
+    ++access.first;  // the words before cannot record more
     access.count = 1;
   }
   const bool used_up = !region.has_space(access.row, access.first, access.count);
-  if (used_up && region.is_mixed(access.row)) access.row = 0;  // where reads leave no record
+  if (used_up && region.is_mixed(access.row)) access.row = 0;  // in row 0, reads need no record
   const bool reads = random_.chance(200'000) || !region.has_space(access.row, access.first, access.count);
   access.code.type = region.type_of(access.row);
   access.code.fetch = random_.chance(600'000);
@@ -94,7 +94,7 @@ AtomicOp AtomicInitiator::draw_op(const AtomicRegion& region, std::size_t row) {
   return random_.chance(kMillion / 2) ? AtomicOp::write : AtomicOp::cswap;
 }
 
-/// Mostly what the words hold now, so that many comparisons succeed.
+/// Returns mostly the present values of the words, so that many comparisons succeed.
 std::vector<std::uint64_t> AtomicInitiator::draw_comparands(const AtomicAccess& access,
                                                             const AtomicRegion& region) {
   std::vector<std::uint64_t> comparands;
@@ -115,7 +115,7 @@ void AtomicInitiator::compose(AtomicOperation shape) {
   buffers.length = operation.length();
   if (access.code.operands() > 0) {
     std::vector<std::uint64_t> operands = access.operands;
-    operands.resize(access.count, operation.number);  // a forbidden one has none of its own
+    operands.resize(access.count, operation.number);  // a forbidden operation has none of its own
     buffers.operands = std::make_unique_for_overwrite<std::byte[]>(buffers.length);
     store_elements(operands, size, buffers.operands.get());
   }

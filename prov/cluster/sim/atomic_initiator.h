@@ -1,6 +1,6 @@
-// The part of an application that registers words for atomic operations and operates on the words of other
-// processes. Most
-// operations target a few words of each process, so that several processes change the same word concurrently.
+// The part of an application that registers words for atomic operations, and operates on the words of all
+// processes. Most operations target a few words of each process, so that several processes often change the
+// same word at the same time.
 #pragma once
 
 #include <memory>
@@ -16,10 +16,11 @@ namespace cluster::sim {
 
 class AtomicInitiator {
  public:
-  /// Registers the words of this incarnation, if the plan has atomic operations at all.
+  /// Registers the words of this incarnation, if the plan contains atomic operations.
   AtomicInitiator(const ApplicationEnvironment& environment, SeededRandom random, Quarantine& quarantine);
 
-  /// Starts an operation. False if the engine has no space for it, or the peer has no words.
+  /// Starts an operation. Returns false if the engine has no space for the operation, or if the peer has
+  /// registered no words.
   bool start_operation(HostNumber to);
   void complete(const protocol::Completion& completion);
   std::size_t under_way() const { return under_way_; }
@@ -43,7 +44,7 @@ class AtomicInitiator {
   SeededRandom random_;
   Quarantine& quarantine_;
   std::unordered_map<MessageNumber, Buffers> buffers_;
-  MessageNumber retry_ = 0;  ///< composed, but the engine had no space for it
+  MessageNumber retry_ = 0;  ///< composed, but not accepted by the engine yet; 0: none
   std::size_t under_way_ = 0;
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 using AtomicState = AtomicOperation::State;
 
-/// Names the process that orders an operation.
+/// Returns a number that stands for the process which ordered the operation.
 std::uint64_t source_of(const AtomicOperation& operation) {
   return std::uint64_t{operation.from} << 32 | operation.from_incarnation;
 }
@@ -36,7 +36,7 @@ AtomicRegion* AtomicOracle::region_of(HostNumber host) {
   return found == regions_.end() || !incarnations_.alive(host) ? nullptr : &*found;
 }
 
-/// True if the process that had the region has ended.
+/// Returns true if the process that had the region has ended.
 bool AtomicOracle::region_gone(const AtomicOperation& operation) const {
   const AtomicRegion::Shape& shape = operation.region->shape();
   return shape.incarnation != incarnations_.of(shape.host) || !incarnations_.alive(shape.host);

@@ -1,12 +1,13 @@
 // Judges remote atomic operations, as sim/rma_oracle.h judges reads and writes:
 //
 //   exactly once     an operation ends once and is executed once (sim/digit_history.h)
-//   linearizable     what operations fetched and the final values agree with one order for every word
-//   fence            a fenced operation succeeds after every earlier one to the same peer has ended
-//   access           what is not allowed ends with that error and changes nothing
-//   errors           anything else fails only if something happened to one of the two processes
+//   linearizable     for every word, one order of operations explains the fetched values and the final value
+//   fence            a fenced operation succeeds only after all earlier ones to the same peer have ended
+//   access           an operation that is not allowed ends with Status::access and changes nothing
+//   errors           any other operation fails only if its region is gone, or sim/incarnations.h permits it
 //
-// Several processes operate on the same words. Times are counted in events of this oracle.
+// Several processes operate on the same words. The oracle has a clock of its own, which counts the
+// operations that are accepted or succeed.
 #pragma once
 
 #include <deque>
@@ -44,9 +45,9 @@ class AtomicOracle {
   explicit AtomicOracle(Incarnations& incarnations) : incarnations_(incarnations) {}
 
   AtomicRegion& register_region(const AtomicRegion::Shape& shape) { return regions_.emplace_back(shape); }
-  /// The region of the present process of the host; null if it has none.
+  /// Returns the region of the present process of the host, or null if it has none.
   AtomicRegion* region_of(HostNumber host);
-  /// The process has ended, so no completion of its operations will come.
+  /// The process of the host has ended, so no completion of its operations will come.
   void incarnation_ends(HostNumber host);
 
   AtomicOperation& compose(AtomicOperation shape);
@@ -55,12 +56,13 @@ class AtomicOracle {
   /// `results`: the bytes that a fetching operation returned.
   void ended(const protocol::Completion& completion, MessageNumber number, ConstBytes results);
 
-  /// Throws if an operation is under way, or if no order of operations explains the values seen.
+  /// Throws if an operation is under way, or if no order of operations explains the values that were seen.
   void check_complete();
   std::string unfinished() const;
   std::uint64_t operations() const { return operations_.size(); }
   std::uint64_t succeeded() const { return succeeded_; }
-  /// Words whose whole history is judged (sim/word_history.h).
+  /// Returns the number of words whose whole history is judged (sim/word_history.h), and which several
+  /// operations used.
   std::uint64_t histories() const;
 
  private:
@@ -72,7 +74,7 @@ class AtomicOracle {
   Incarnations& incarnations_;
   std::deque<AtomicRegion> regions_;
   std::deque<AtomicOperation> operations_;
-  std::unordered_map<Pair, std::vector<MessageNumber>, PairHash> accepted_;  ///< in this order
+  std::unordered_map<Pair, std::vector<MessageNumber>, PairHash> accepted_;  ///< in the order of acceptance
   std::uint64_t time_ = 0;
   std::uint64_t succeeded_ = 0;
 };

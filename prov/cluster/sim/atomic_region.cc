@@ -38,7 +38,8 @@ WordOperation::Kind kind_of(AtomicOp op) {
   }
 }
 
-/// What replaces has a value of its own; what combines is small, so that later operations still show.
+/// Operations that replace get an operand of their own. Operations that combine get a small operand, so that
+/// later operations still show.
 std::uint64_t operand_of(AtomicOp op, std::uint64_t number) {
   switch (op) {
     case AtomicOp::sum: return 1 + number % 5;
@@ -187,7 +188,8 @@ std::string AtomicRegion::ended(const AtomicAccess& access, AtomicRecord reader,
   return {};
 }
 
-/// A history that is judged as a whole has nothing to say yet.
+/// Judges a fetched value. The history of a word that takes operations of every kind is judged in
+/// check_final().
 std::string AtomicRegion::ended(Row& row, std::size_t word, const AtomicAccess& access, std::size_t index,
                                 const AtomicRecord& own) {
   if (row.takes_all) return {};

@@ -1,6 +1,7 @@
-// Memory that one incarnation of a process registers for atomic operations of its peers: rows of words, each
-// row with one type and one family of operations, and a history of the operations on every word. The
-// memory is the region's own, with guards around it; only the library writes it.
+// Memory that one incarnation of a process registers for atomic operations of its peers. The memory consists
+// of rows of words. Each row has one type and one family of operations, and each word has a history of the
+// operations on it. The region owns the memory, with guards around it. After the constructor only the
+// library writes it.
 #pragma once
 
 #include <cstddef>
@@ -18,15 +19,15 @@
 
 namespace cluster::sim {
 
-/// What an operation does to each word of its range, and where its record is kept.
+/// What an operation does to each word of its range, and where the operation's records are.
 struct AtomicAccess {
   std::size_t row = 0;
-  std::size_t first = 0;  ///< word of the row
+  std::size_t first = 0;  ///< first word of the range, counted in the row
   std::size_t count = 0;
   wire::AtomicCode code = {};
-  std::vector<std::size_t> records = {};       ///< one for each word; reads of digits have none
+  std::vector<std::size_t> records = {};       ///< one index for each word; none if digits are read
   std::vector<std::uint64_t> operands = {};    ///< one for each word
-  std::vector<std::uint64_t> comparands = {};  ///< likewise, if the operation compares
+  std::vector<std::uint64_t> comparands = {};  ///< one for each word, if the operation compares
 };
 
 class AtomicRegion {
@@ -37,7 +38,7 @@ class AtomicRegion {
     std::uint64_t key = 0;
     std::uint64_t start = 0;  ///< remote address of its first byte
   };
-  static constexpr std::size_t kRowWords = 48;  ///< of eight bytes: three parts on the wire
+  static constexpr std::size_t kRowWords = 48;  ///< a row of 8-byte words is three parts on the wire
 
   explicit AtomicRegion(const Shape& shape);
 
@@ -46,36 +47,37 @@ class AtomicRegion {
   protocol::MemoryRegion region();
   std::size_t rows() const { return rows_.size(); }
   bool has_digits(std::size_t row) const { return rows_[row].digit_kind.has_value(); }
-  /// The rows from this one on take operations of every kind.
+  /// Returns the first row that takes operations of every kind. All rows behind it do so, too.
   std::size_t mixed_from() const;
   bool is_mixed(std::size_t row) const { return !rows_[row].mixed.empty(); }
   wire::AtomicType type_of(std::size_t row) const { return rows_[row].type; }
-  /// Where the word lies in the region, in bytes.
+  /// Returns the offset of the word in the region, in bytes.
   std::size_t offset_of(std::size_t row, std::size_t word) const;
-  /// What the word holds now.
+  /// Returns the present value of the word.
   std::uint64_t value(std::size_t row, std::size_t word) const;
-  /// The operation that changes the words of this row, if they are made of digits.
+  /// Returns the operation that changes the words of this row. These words must be made of digits.
   wire::AtomicOp digit_op(std::size_t row) const;
-  /// True if every word of [first, first + count) can record another operation.
+  /// Returns true if every word of [first, first + count) can record another operation.
   bool has_space(std::size_t row, std::size_t first, std::size_t count) const;
 
-  /// Gives the operation its records and, if its words are made of digits, its operands.
+  /// Gives the operation its records and, unless it reads, its operands.
   void add(AtomicAccess& access, std::uint64_t number, std::uint64_t source);
   void accepted(const AtomicAccess& access, std::uint64_t time);
-  /// The operation has completed. `results`: what it fetched, an element for each word; empty if it fetches
-  /// nothing. Returns what is wrong with that, or nothing. `reader` describes an operation without records.
+  /// Notes that the operation has succeeded, and judges its results. `results`: the fetched values, one for
+  /// each word; empty if the operation fetches nothing. `reader`: number, process and times of the
+  /// operation. Returns what is wrong, or an empty text.
   std::string ended(const AtomicAccess& access, AtomicRecord reader, ConstBytes results);
-  /// Notes that this operation must have been executed.
+  /// Notes that this operation must have been executed by the end of the run.
   void expect(const AtomicAccess& access);
-  /// Judges the memory when no operation is under way any more.
+  /// Judges the memory. No operation may be under way any more. Returns what is wrong, or an empty text.
   std::string check_final() const;
-  /// Words on which several operations met.
+  /// Returns the number of words that take operations of every kind, and have taken several.
   std::size_t histories() const;
 
  private:
   struct Row {
     wire::AtomicType type;
-    std::optional<DigitKind> digit_kind = {};  ///< none: registers, or mixed
+    std::optional<DigitKind> digit_kind = {};  ///< none if the row has registers or mixed words
     bool takes_all = false;
     std::size_t offset = 0;
     std::vector<DigitHistory> digits = {};

@@ -11,12 +11,12 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamAttacker = 9;
-constexpr std::uint32_t kTrainsJoined = 10'000;  ///< of a million frames of hosts
-constexpr Duration kSiegePause = 40us;           ///< longest
+constexpr std::uint32_t kTrainsJoined = 10'000;  ///< how many of a million frames of hosts the forger joins
+constexpr Duration kSiegePause = 40us;           ///< longest time between two frames
 constexpr std::uint64_t kLateEpoch = std::uint64_t{1} << 60;
 using wire::SegmentKind;
 
-/// Of two calls in one session it would not be known which one an answer belongs to.
+/// Returns a session number that no call has. Otherwise an answer could belong to two calls.
 std::uint32_t unused_number(const auto& calls, auto& random) {
   std::uint32_t number;
   do number = static_cast<std::uint32_t>(random.next()) | 1;
@@ -76,7 +76,7 @@ void Attacker::overhear(const Packet& packet) {
   seen.epoch = view.opening.epoch;
 }
 
-/// Of any kind that a session can carry, for an application or for memory.
+/// Returns a segment of any kind that a session can carry, for an application or for memory.
 wire::Segment Attacker::segment() {
   constexpr std::array kinds{SegmentKind::eager,  SegmentKind::eager,   SegmentKind::eager_first,
                              SegmentKind::write,  SegmentKind::read,    SegmentKind::atomic,
@@ -94,7 +94,7 @@ wire::Segment Attacker::segment() {
   return made;
 }
 
-/// A frame that asks for a session, under any host's name.
+/// Returns a frame that asks for a session, under any host's name.
 Attacker::Frame Attacker::call(HostNumber name, std::uint32_t session) {
   Frame frame = Frame::call(address_of(name), session, kLateEpoch + random_.below(1000));
   if (random_.chance(200'000)) frame.opening->epoch = random_.next() % wire::kEpochEnd;
@@ -105,7 +105,8 @@ Attacker::Frame Attacker::call(HostNumber name, std::uint32_t session) {
   return frame;
 }
 
-/// Asks or says whether the caller, which has named the session, belongs to the receiver's or the sender's process.
+/// Returns a frame about a caller, which has named the session. It asks whether the caller belongs to the
+/// receiver's process, or says that the caller belongs to the sender's process.
 Attacker::Frame Attacker::about_sibling(wire::FrameKind kind, const SocketAddress& caller,
                                         std::uint32_t session) {
   Frame frame;
@@ -118,7 +119,7 @@ Attacker::Frame Attacker::about_sibling(wire::FrameKind kind, const SocketAddres
   return frame;
 }
 
-/// For a session whose number it knows, or whose sequence.
+/// Returns a frame in a session. The attacker knows either the number of the session or the sequence.
 Attacker::Frame Attacker::data(const Seen& genuine) {
   const bool knows_session = random_.chance(500'000);
   Frame frame;
@@ -137,7 +138,8 @@ Attacker::Frame Attacker::data(const Seen& genuine) {
   return frame;
 }
 
-/// Quotes a frame of which it knows a half.
+/// Returns a reset. Of the frame that the reset quotes, the attacker knows either the session or the
+/// sequence.
 Attacker::Frame Attacker::reset(const Seen& refused) {
   wire::FrameView quoted;
   const bool knows_session = random_.chance(500'000);
@@ -156,7 +158,7 @@ Attacker::Frame Attacker::reset(const Seen& refused) {
   return made;
 }
 
-/// Answers to challenges, and challenges, in a session whose number it knows.
+/// Returns a challenge, or an answer to one, in a session whose number the attacker knows.
 Attacker::Frame Attacker::control(const Seen& genuine) {
   constexpr std::array kinds{wire::FrameKind::alive, wire::FrameKind::path_response,
                              wire::FrameKind::keep_alive, wire::FrameKind::path_challenge};
@@ -174,8 +176,9 @@ Attacker::Frame Attacker::control(const Seen& genuine) {
   return frame;
 }
 
-/// That the port of a host is closed, to another that has sent something there. Of what it quotes it knows a half; before the two
-/// have met a half is where they are, and in which kind of frame.
+/// Tells a host that the port of another host, to which it has sent something, is closed. Of the frame that
+/// the error quotes, the attacker knows either the session or the sequence. If the frame names no session,
+/// the attacker does not know the sequence.
 void Attacker::forge_icmp_error(HostNumber about, HostNumber to) {
   wire::FrameHeader quoted = seen_[{to, about}].last;
   quoted.magic = wire::kMagic;
@@ -215,7 +218,7 @@ void Attacker::forge() {
   switch (random_.below(9)) {
     case 8: return forge_icmp_error(name, to);
     case 0: return send(call(name, number() | 1), random_.chance(700'000) ? name : hosts_, 0, to);
-    case 1: {  // one of the two addresses is its own
+    case 1: {  // a call with two addresses, one of which is the attacker's
       const bool own_name = random_.chance(500'000);
       Frame frame = call(own_name ? hosts_ : name, number() | 1);
       frame.rails.push_back(address_of(own_name ? name : hosts_));
@@ -225,13 +228,15 @@ void Attacker::forge() {
     case 3: return send(data(genuine), name, 0, to);
     case 4: return send(reset(reverse), name, 0, to);
     case 5: return send(control(genuine), name, 0, to);
-    case 6: {  // all of it is right but where it comes from
+    case 6: {  // everything is right except the address of the sender
       Frame frame = data(genuine);
       frame.header.session = genuine.last.session;
       frame.header.sequence = genuine.last.sequence + 1;
       return send(frame, hosts_, 0, to);
     }
-    default: {  // an answer to a host that opens a session, whose number it may know, but not its token
+    // An answer to a host that opens a session. The attacker may know the number of the session, but not its
+    // token.
+    default: {
       Frame frame = call(name, number() | 1);
       frame.header.session = random_.chance(500'000) ? reverse.session : number();
       frame.opening->echo = random_.next();
@@ -243,8 +248,9 @@ void Attacker::forge() {
   }
 }
 
-/// In the name of the host that is sending, as long as what it sends, and at that moment: receive offload joins the two. What the
-/// frame says of its own length is right, too little, or covers the genuine frames behind it as well.
+/// Sends a frame at the moment when a host sends one, in the host's name and of the same length. So receive
+/// offload joins the two. The length in the frame's header is right, too small, or covers the genuine frames
+/// behind it, too.
 void Attacker::join_train(const Packet& genuine) {
   const std::size_t size = genuine.bytes.size();
   std::vector<std::byte> bytes = data(seen_[{genuine.from, genuine.to}]).bytes();
@@ -268,7 +274,8 @@ void Attacker::flood() {
   Frame frame = Frame::call(address_of(hosts_).with_port(port), session, kLateEpoch);
   frame.header.sequence = number();
   frame.carry(segment(), random_.below(1000));
-  if (random_.chance(300'000)) {  // as if it had called often: it is answered though its sibling says nothing
+  // The attacker claims to have called often. Such a caller gets an answer even if its sibling says nothing.
+  if (random_.chance(300'000)) {
     frame.sibling = address_of(any_host());
     frame.header.transmission = static_cast<std::uint32_t>(random_.below(100));
   }
@@ -276,7 +283,7 @@ void Attacker::flood() {
   send(frame, hosts_, port, to);
 }
 
-/// It accepts none of the sessions offered to it.
+/// Sends one frame of the siege. The attacker accepts none of the sessions that it is offered.
 void Attacker::besiege() {
   const auto port = static_cast<std::uint16_t>(random_.between(1024, 60'000));
   const std::uint64_t what = random_.below(1'000'000);
@@ -300,7 +307,7 @@ void Attacker::besiege() {
 bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
   wire::FrameView view;
   const bool sound = wire::admit(packet->bytes, view) == wire::Refusal::none;
-  const bool of_a_host = packet->maker == Packet::Maker::endpoint;  // not of another attacker, on the path
+  const bool of_a_host = packet->maker == Packet::Maker::endpoint;  // not of the attacker on the path
   if (of_a_host && sound && view.kind == wire::FrameKind::flow) {
     const auto found = calls_.find(view.session);
     if (found == calls_.end()) {
@@ -321,7 +328,8 @@ bool Attacker::deliver(std::unique_ptr<Packet>& packet) {
   return true;
 }
 
-/// A write to memory, and frames behind a gap that never closes. The sibling that it claims is made to confirm it.
+/// Accepts an offered session. Sends a write to memory, and frames behind a gap that never closes. If the
+/// call claimed a sibling, confirms this claim in the name of the sibling.
 void Attacker::take_up(const Call& call, const wire::FrameView& challenge) {
   const SocketAddress own = address_of(hosts_).with_port(call.port);
   if (call.sibling) {

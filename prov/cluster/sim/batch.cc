@@ -16,7 +16,7 @@
 namespace cluster::sim {
 namespace {
 
-/// Real seconds after which a run counts as hung.
+/// After so many real seconds a run counts as hung.
 constexpr unsigned kRunTimeoutSeconds = 300;
 constexpr double kProgressSeconds = 10;
 

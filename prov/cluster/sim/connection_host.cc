@@ -16,7 +16,7 @@ constexpr std::size_t kMessageMax = 200'000;
 constexpr Duration kPollGap = 2us;
 constexpr Duration kLinger = 2s;
 
-/// Nothing is logged but in the trace.
+/// Writes log lines to the trace only.
 class TraceLog final : public Log {
  public:
   TraceLog(Trace& trace, HostNumber host) : trace_(trace), host_(host) {}
@@ -28,7 +28,7 @@ class TraceLog final : public Log {
   HostNumber host_;
 };
 
-/// An engine keeps a reference to its log.
+/// Lives as long as the engine, which refers to the log.
 struct Resources {
   Resources(Trace& trace, HostNumber host) : log(trace, host) {}
   TraceLog log;
@@ -326,7 +326,7 @@ bool ConnectionHost::deliver(std::unique_ptr<Packet>& packet) {
   return true;
 }
 
-/// The keep-alive responder does, which shares nothing with the engine.
+/// Answers in place of the keep-alive responder, which shares nothing with the engine.
 void ConnectionHost::answer_keep_alive(const Packet& packet) {
   wire::FrameView view;
   if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;

@@ -1,8 +1,8 @@
-// A port of the simulated network with at most one endpoint of type FI_EP_MSG at a time: a passive one, or
-// one end of a connection, with its application. Endpoints follow each other on the same address.
+// A host of the simulated network. It has at most one endpoint of type FI_EP_MSG at a time: a passive one,
+// or one end of a connection with its application. Successive endpoints have the same address.
 //
-// The application does what its script says: it posts receives, sends, shuts down, or closes the endpoint.
-// Requests that a passive endpoint gets go to the simulation, which answers them.
+// The application follows its script: it posts receives, sends, shuts down, or closes the endpoint. A
+// passive endpoint passes its requests to the simulation, which answers them.
 #pragma once
 
 #include <deque>
@@ -19,15 +19,15 @@
 
 namespace cluster::sim {
 
-/// What the application at one end does, unless the connection is over before.
+/// What the application at one end does, unless the connection ends before.
 struct ConnectionScript {
-  Duration stays{0};                 ///< until the endpoint closes after the connection is over
-  std::uint32_t early_receives = 0;  ///< before it connects
+  Duration stays{0};                 ///< from the end of the connection until the endpoint closes
+  std::uint32_t early_receives = 0;  ///< posted when the endpoint opens
   std::uint32_t late_receives = 0;
   std::uint32_t sends = 0;
-  Duration pace{0};                  ///< longest time between two of these
-  Duration lasts = Duration::max();  ///< from the beginning of the endpoint to the shutdown
-  bool closes = false;               ///< it closes the endpoint, too
+  Duration pace{0};                  ///< longest time between two sends or late receives
+  Duration lasts = Duration::max();  ///< from the opening of the endpoint to the shutdown
+  bool closes = false;               ///< the shutdown closes the endpoint, too
 };
 
 /// A request that waits for an answer.
@@ -37,7 +37,7 @@ struct PendingRequest {
   connection::ConnectRequest request;
 };
 
-/// What hosts have in common.
+/// What all hosts have in common.
 struct ConnectionWorld {
   EventQueue& events;
   SimNetwork& network;
@@ -45,7 +45,7 @@ struct ConnectionWorld {
   ConnectionOracle& oracle;
   std::uint64_t seed;
   transport::EngineSettings settings;
-  std::vector<PendingRequest>& requests;  ///< those that have come and are not answered
+  std::vector<PendingRequest>& requests;  ///< those that have come and are not answered yet
 };
 
 class ConnectionHost final : public EventHandler,
@@ -62,14 +62,16 @@ class ConnectionHost final : public EventHandler,
   bool free() const { return engine_ == nullptr; }
   bool exiting() const { return exit_deadline_.has_value(); }
   bool listens() const { return engine_ != nullptr && !place_ && !exiting(); }
-  /// True if the endpoint is an end of a connection, or of an attempt.
+  /// Returns true if the endpoint is one end of a connection or of an attempt to connect.
   bool is_end() const { return engine_ != nullptr && place_; }
-  /// True if the endpoint was opened for a request from this address, and is not over.
+  /// Returns true if the endpoint was opened for a request from this address, and its connection is not
+  /// over.
   bool waits_for(const SocketAddress& asker) const {
     return is_end() && place_->side == ConnectionSide::passive && end_->peer() == asker &&
            !world_.oracle.is_over(*place_);
   }
-  /// True if the endpoint was opened for the request of this attempt, and has not shut down.
+  /// Returns true if the endpoint was opened for the request of this attempt, and has neither accepted the
+  /// request nor shut down.
   bool may_accept(ConnectionOracle::Attempt attempt) const {
     const bool opened_for_it =
         is_end() && place_->attempt == attempt && place_->side == ConnectionSide::passive;
@@ -77,20 +79,21 @@ class ConnectionHost final : public EventHandler,
   }
 
   void listen();
-  /// A passive endpoint answers, or says that the endpoint of another host will.
+  /// The passive endpoint rejects a request, or says that the endpoint of another host will answer it.
   void reject(const PendingRequest& pending, ConstBytes reason);
   void hand_over(const PendingRequest& pending, HostNumber taker);
   void dial(const ConnectionHost& passive, const ConnectionScript& script);
   void take(const PendingRequest& pending, const ConnectionScript& script);
-  /// The application accepts the request that the endpoint was opened for.
+  /// The application accepts the request for which the endpoint was opened.
   void accept();
   void shut_down();
-  /// Shuts down, and ends the process when nothing is owed any more.
+  /// The application closes the endpoint. A connection is shut down, and unanswered requests are rejected.
+  /// The process ends when the engine owes nothing any more, or after a limit.
   void close();
   void kill();
-  /// The application does not run until then. The keep-alive responder does.
+  /// The application does not run until this time. The keep-alive responder still answers.
   void pause(Time until);
-  /// Nothing new begins, and the application is there.
+  /// The application neither sends nor posts receives any more. If it is paused, the pause ends.
   void finish();
 
   void handle_event(std::uint64_t note) override;
@@ -132,9 +135,9 @@ class ConnectionHost final : public EventHandler,
   SeededRandom engine_random_;
   NextPoll next_poll_;
   std::uint32_t incarnation_ = 0;
-  // Of the endpoint that is there now:
+  // The following members belong to the present endpoint.
   Counters counters_;
-  std::optional<Place> place_;  ///< of an end; a passive endpoint has none
+  std::optional<Place> place_;  ///< which end it is; a passive endpoint has none
   ConnectionScript script_;
   Time next_act_{};
   Time shutdown_at_ = kNever;
@@ -145,9 +148,9 @@ class ConnectionHost final : public EventHandler,
   protocol::CompletionQueue sends_;
   protocol::CompletionQueue receives_;
   std::deque<Buffer> buffers_;
-  std::deque<std::vector<std::byte>> contents_;  ///< of sends
+  std::deque<std::vector<std::byte>> contents_;  ///< the bytes of sends
   SimLink* link_ = nullptr;
-  connection::ConnectionEnd* end_ = nullptr;  ///< the engine's
+  connection::ConnectionEnd* end_ = nullptr;  ///< belongs to the engine
   std::unique_ptr<engine::Engine> engine_;
 };
 

@@ -9,7 +9,7 @@
 namespace cluster::sim {
 namespace {
 
-/// The number by which a message is known: of its attempt, its direction and its place in the stream.
+/// Returns the number of a message. It consists of the attempt, the direction and the place in the stream.
 MessageNumber number_of(const ConnectionOracle::Place& sender, std::uint32_t index) {
   return std::uint64_t{sender.attempt} << 32 | std::uint64_t{static_cast<std::uint8_t>(sender.side)} << 31 |
          index;
@@ -118,7 +118,8 @@ void ConnectionOracle::ended(const Place& place, Status cause) {
   const End& there = peer(place);
   if (here.over) fail(place, "it is told twice that the connection is over");
   if (!here.connected && !here.shut_down) fail(place, "a connection ends that was never there");
-  // An end whose attempt has failed answers an accept by a shutdown. The next endpoint there refuses it.
+  // If an end's attempt has failed, it answers an accept by a shutdown. The next endpoint at its address
+  // refuses the accept.
   const bool by_peer = there.shut_down || (there.over && !there.connected);
   if (cause == Status::ok && !by_peer && !here.shut_down)
     fail(place, "the connection is shut down, but by neither side");

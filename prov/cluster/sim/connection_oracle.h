@@ -1,11 +1,14 @@
-// Judges connections (FI_EP_MSG). It knows every attempt to connect, what became of it at both ends, and
-// every message. The request of an attempt, the answer to it and its messages contain the number of the
-// attempt. So nothing that belongs to one connection passes for a part of another.
+// Judges connections (FI_EP_MSG). The oracle knows every attempt to connect, what became of it at both ends,
+// and every message. The request of an attempt, the answer to it and its messages contain the number of the
+// attempt. So the oracle notices if any of them reaches another connection. It checks these promises:
 //
-// The promises: A passive endpoint gets each request once. The active side learns once what becomes of its
-// attempt: it is connected, or refused. A receive gets the message with its own number, whole. Each end
-// learns once that the connection is over, and only if an application or a process ended it, or the network
-// failed. If the peer has shut it down, all messages before that are there for which this end has receives.
+//   - A passive endpoint gets each request once.
+//   - The active side learns once whether its attempt is connected or refused.
+//   - A receive gets the message that has the same number, as a whole.
+//   - Each end learns once that the connection is over, and only if an application or a process ended the
+//     connection, or the network failed.
+//   - If the peer has shut the connection down, all messages that it sent before have arrived, as far as this
+//     end has receives for them.
 #pragma once
 
 #include <array>
@@ -24,28 +27,29 @@ enum class ConnectionSide : std::uint8_t { active, passive };
 class ConnectionOracle {
  public:
   using Attempt = std::uint32_t;  ///< counts from 1 through a run
-  /// An end of an attempt.
+  /// One of the two ends of an attempt.
   struct Place {
     Attempt attempt = 0;
     ConnectionSide side = ConnectionSide::active;
   };
 
-  /// From now on a connection may end because the network has failed.
+  /// The network fails. After this call any connection may end because of that.
   void network_fails() { network_fails_ = true; }
 
-  /// `listens`: a passive endpoint is there, and does not close.
+  /// An attempt begins. `listens`: the asked host has a passive endpoint that is not closing.
   Attempt begin(HostNumber asker, HostNumber asked, bool listens);
-  /// The private data of every request and answer of the attempt.
+  /// Returns the private data that every request and answer of the attempt contains.
   static std::vector<std::byte> data_of(Attempt attempt);
-  /// A passive endpoint has a request. Returns its attempt.
+  /// A passive endpoint has got a request. Returns the attempt to which the request belongs.
   Attempt requested(HostNumber asker, HostNumber here, ConstBytes data);
   /// The application opens an endpoint for the request.
   void taken(Attempt attempt, HostNumber acceptor);
   void accepts(Attempt attempt) { at(attempt).accepted = true; }
   void rejects(Attempt attempt) { at(attempt).rejected = true; }
-  /// The application of this end shuts it down, or closes the endpoint.
+  /// The application of this end shuts the connection down, or closes the endpoint.
   void shuts_down(const Place& place);
-  /// The process of this end has ended: without a word, or after it has closed and owes nothing.
+  /// The process of this end has ended. `orderly`: the endpoint had closed before, and owed nothing any
+  /// more.
   void process_ends(const Place& place, bool orderly);
   /// The passive endpoint of this host closes, or its process has ended.
   void passive_ends(HostNumber host);
@@ -65,9 +69,11 @@ class ConnectionOracle {
   void received(const Place& place, std::uint32_t receive, ConstBytes content);
   void receive_failed(const Place& place, std::uint32_t receive);
 
-  /// Returns true if each attempt is decided, and no end is connected to one that is not.
+  /// Returns true if, in each attempt, both ends are connected, or both have been told that the attempt has
+  /// failed or the connection is over. Ends whose process has ended do not count.
   bool settled() const;
-  /// Throws if an end that lives has not been told, or an operation of such an end has not ended.
+  /// Throws if an end has not been told that its attempt has failed or its connection is over, or if an
+  /// operation of a living end has not ended. Ends whose process was killed are exempt.
   void check_complete() const;
   std::uint64_t attempts() const { return attempts_.size(); }
   std::uint64_t established() const { return established_; }
@@ -77,12 +83,12 @@ class ConnectionOracle {
  private:
   struct End {
     HostNumber host = 0;
-    bool open = false;  ///< an endpoint exists, or existed
+    bool open = false;  ///< an endpoint was opened for this end
     bool connected = false;
     bool over = false;
-    bool shut_down = false;  ///< by its own application
-    bool exited = false;     ///< its process has ended...
-    bool gone = false;       ///< ...without a word
+    bool shut_down = false;  ///< its own application has shut it down
+    bool exited = false;     ///< its process has ended
+    bool gone = false;       ///< its process has ended, and still owed something
     std::uint32_t sends = 0;
     std::uint32_t sends_ended = 0;
     std::uint32_t receives = 0;
@@ -101,8 +107,8 @@ class ConnectionOracle {
   Record& at(Attempt attempt);
   End& end(const Place& place) { return at(place.attempt).ends[static_cast<std::size_t>(place.side)]; }
   End& peer(const Place& place) { return at(place.attempt).ends[1 - static_cast<std::size_t>(place.side)]; }
-  /// Returns true if the asker may have a session with an earlier endpoint at the acceptor's address: one that
-  /// accepted an earlier endpoint at the asker's address, which was gone.
+  /// Returns true if the asker may still have a session with an earlier endpoint at the acceptor's address.
+  /// That endpoint accepted a request of an earlier endpoint at the asker's address, which was gone already.
   bool knows_former_acceptor(const Record& record) const;
   [[noreturn]] static void fail(const Place& place, const std::string& what);
 

@@ -34,7 +34,8 @@ void ConnectionSimulation::draw(const RunOptions& options) {
   horizon_ = random_.between(20ms, 3s);
   peer_timeout_ = random_.between(1s, 3s);
   network_ = std::make_unique<SimNetwork>(events_, trace_, options.seed, count, 1);
-  // Its incidents are about other hosts than these: only the cables are used.
+  // The incidents that are drawn here are for other hosts (SimHost). Only the impairments of cables are
+  // used.
   draw_faults(std::min(severity_, Severity::network), count, horizon_, peer_timeout_, *network_, random_);
   transport::EngineSettings settings;
   settings.peer_timeout = peer_timeout_;
@@ -73,8 +74,9 @@ ConnectionScript ConnectionSimulation::draw_script() {
   return script;
 }
 
-/// Returns a host without an endpoint, or null. An endpoint that is opened for a request gets no address from
-/// which an unanswered request came: two ends whose askers are gone could take each other for them.
+/// Returns a host without an endpoint, or null. If the endpoint is for a request, its address must not be
+/// that of an asker whose request has no answer yet. Otherwise two ends whose askers are gone could take
+/// each other for the askers.
 ConnectionHost* ConnectionSimulation::free_host(bool for_request) {
   std::vector<ConnectionHost*> free;
   for (const auto& host : hosts_) {
@@ -101,7 +103,7 @@ void ConnectionSimulation::dial() {
   asker->dial(*hosts_[random_.below(passives_)], draw_script());
 }
 
-/// Answers the oldest request, if there is one, and looks again later.
+/// Answers the oldest request, if there is one, and plans the next answer.
 void ConnectionSimulation::answer() {
   plan(random_.between(1us, 5ms), What::answer);
   if (requests_.empty()) return;
@@ -120,7 +122,7 @@ void ConnectionSimulation::answer() {
   }
 }
 
-/// The endpoint may have been closed or killed meanwhile.
+/// Accepts the request of an attempt. Its endpoint may have been closed or killed meanwhile.
 void ConnectionSimulation::accept(ConnectionOracle::Attempt attempt) {
   for (const auto& host : hosts_) {
     if (host->may_accept(attempt)) return host->accept();
@@ -131,7 +133,7 @@ void ConnectionSimulation::kill() {
   ConnectionHost& host = *hosts_[random_.below(hosts_.size())];
   if (host.free()) return;
   host.kill();
-  if (random_.chance(kMillion / 2)) listen_again();  // else only after some time
+  if (random_.chance(kMillion / 2)) listen_again();  // otherwise hosts listen again only at the end
 }
 
 void ConnectionSimulation::cut() {
@@ -180,7 +182,7 @@ void ConnectionSimulation::run_for(Duration duration) {
   while (events_.next() < end) events_.step();
 }
 
-/// Every end that is still connected is shut down.
+/// Shuts down every end whose connection is not over.
 void ConnectionSimulation::finish() {
   for (const auto& host : hosts_) {
     if (host->is_end()) host->shut_down();
@@ -195,7 +197,7 @@ RunReport ConnectionSimulation::run() {
   network_->heal();
   listen_again();
   for (const auto& host : hosts_) host->finish();
-  run_for(1s);  // requests that are under way come, and are accepted
+  run_for(1s);  // requests that are under way arrive, and are accepted
   run_until(kRecoveryTime, "every attempt is decided, and each end knows of the end of the other",
             [this] { return oracle_.settled(); });
   finish();

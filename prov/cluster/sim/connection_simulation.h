@@ -1,7 +1,7 @@
 // Connections (FI_EP_MSG) on a simulated clock and network, judged by ConnectionOracle. Endpoints connect,
-// accept, reject, exchange messages, shut down, close, and die. Addresses are used again at once. The objects
-// are whole engines with their connections (src/connection). The simulation itself does what api/ does: it
-// opens an endpoint for each request.
+// accept, reject, exchange messages, shut down, close, and die. An address is soon used by the next
+// endpoint. The tested objects are whole engines with their connections (src/connection). The simulation
+// does what api/ does with a request: it opens an endpoint.
 #pragma once
 
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace cluster::sim {
 
-/// The workload of cluster-sim by which these runs are chosen; no other includes it.
+/// The workload of cluster-sim that consists of these runs. No other workload includes them.
 inline constexpr const char* kConnectionWorkload = "connections";
 
 class ConnectionSimulation final : public EventHandler {
@@ -45,7 +45,7 @@ class ConnectionSimulation final : public EventHandler {
   SeededRandom random_;
   std::string description_;
   Severity severity_ = Severity::none;
-  HostNumber passives_ = 1;  ///< the first hosts listen
+  HostNumber passives_ = 1;  ///< how many hosts listen; they are the first ones
   Duration horizon_{0};
   Duration peer_timeout_{0};
   bool finishing_ = false;

@@ -9,7 +9,7 @@ namespace {
 
 std::uint64_t word_at(MessageNumber number, std::size_t index) {
   if (index == 0) return number;
-  // Cheap, and two places in messages are unlikely to look alike.
+  // This is fast, and two places in messages are unlikely to have the same value.
   const std::uint64_t mixed = (number * 0x9E3779B97F4A7C15u + index) * 0xD6E8FEB86659FD93u;
   return mixed ^ mixed >> 32;
 }

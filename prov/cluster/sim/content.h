@@ -10,14 +10,14 @@ namespace cluster::sim {
 
 using MessageNumber = std::uint64_t;  ///< counts from 1 through a run
 
-/// From so many bytes on a message begins with its number.
+/// A message of at least so many bytes begins with its number.
 inline constexpr std::size_t kNumberedFrom = sizeof(MessageNumber);
 
 void fill_content(MessageNumber number, Bytes out);
-/// What the first bytes say; `content` holds at least kNumberedFrom.
+/// Returns the number at the beginning of `content`, which must have at least kNumberedFrom bytes.
 MessageNumber number_in(ConstBytes content);
-/// The first byte that is not what it should be, or content.size(). `content` begins with byte `from` of
-/// the message.
+/// Returns the index of the first wrong byte in `content`, or content.size() if all are right. `content`
+/// begins with byte `from` of the message.
 std::size_t first_wrong_byte(MessageNumber number, ConstBytes content, std::size_t from = 0);
 
 }  // namespace cluster::sim

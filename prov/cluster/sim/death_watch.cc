@@ -16,7 +16,7 @@ std::vector<DeathWatch::Witness> DeathWatch::witnesses_of(HostNumber sender, Hos
   return witnesses;
 }
 
-/// Returns true if a witness could answer the sender since the death.
+/// Returns true if a witness could answer the sender all the time since the death.
 bool DeathWatch::hears_others(HostNumber sender, const Death& death,
                               const std::vector<Witness>& witnesses) const {
   const Incarnations& incarnations = oracle_.incarnations();
@@ -36,7 +36,7 @@ void DeathWatch::killed(HostNumber host, bool answered) {
     if (!awaited || message.state != Message::State::under_way) continue;
     const bool met = incarnations.has_met(message.from, host);
     if (limits_.keyed && !met) continue;
-    // Until a peer has answered, what its kernel says does not end what waits for it.
+    // If the sender has not met the process, an answer of the process's kernel does not end its sends.
     answered = answered && met;
     death.awaited.push_back({number, witnesses_of(message.from, host)});
   }
@@ -48,7 +48,8 @@ void DeathWatch::killed(HostNumber host, bool answered) {
   deaths_.push_back(std::move(death));
 }
 
-/// If the network between the two was down meanwhile, the host's answer may be lost.
+/// Checks the sends that awaited the dead process. If the network between the two was down meanwhile, the
+/// host's answer may have been lost, so the sends are checked again later.
 void DeathWatch::handle_event(std::uint64_t note) {
   const Death& death = deaths_[note];
   const Time now = event_queue_.now();

@@ -1,9 +1,9 @@
 // Checks that deaths are noticed in time. When a process is killed, each pending send to it must end within
-// the bound for its host. Exempt are sends whose sender was away, and sends to a process that restarts
-// before.
+// a limit. The limit depends on whether the process's host tells peers of the death. A send is exempt if its
+// sender was away. If the next process on the host has begun by then, nothing is checked.
 //
-// A sender that hears nobody else may take a silent host for an outage, and then waits for longer. If the
-// sender can hear another host all the time, it must not.
+// A sender that hears no other host may regard the silence of a host as an outage, and then waits for
+// longer. A sender that could hear another host all the time must not do that.
 #pragma once
 
 #include <array>
@@ -19,30 +19,31 @@ namespace cluster::sim {
 class DeathWatch final : public EventHandler {
  public:
   struct Limits {
-    Duration silent;  ///< how long a host that says nothing may be waited for
-    Duration outage;  ///< how long all hosts may be waited for if none says anything
-    /// A sender that has opened no frame of the process knows nothing of it, so it may wait as long for it as
-    /// for one that has not begun.
+    Duration silent;  ///< how long a sender may wait for a silent host
+    Duration outage;  ///< how much longer it may wait if it hears no host; 0: no longer
+    /// The hosts have keys. A sender that has opened no frame of the process does not know the process yet,
+    /// so its sends are not checked.
     bool keyed;
   };
   DeathWatch(EventQueue& event_queue, Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts,
              const Limits& limits)
       : event_queue_(event_queue), oracle_(oracle), hosts_(hosts), limits_(limits) {}
 
-  /// The process of the host has been killed. `answered`: its host tells peers that ask.
+  /// The process of the host has been killed. `answered`: a peer that asks the host learns of the death.
   void killed(HostNumber host, bool answered);
   void handle_event(std::uint64_t note) override;
 
  private:
-  /// The first questions, and their answers, under all that the network does to them.
+  /// The longest time until the first questions and their answers have passed the network, whatever it does
+  /// to them.
   static constexpr Duration kAnsweredWithin = 1500ms;
   static constexpr Duration kSilentSlack = 1s;
-  /// The attacker on the path replays lost frames after the death of their sender.
+  /// For so long after the death of a process, the attacker on the path may send lost frames again.
   static constexpr Duration kKeptLongest = 3s;
-  /// The longest reboot of all switches. Nobody notices a death meanwhile.
+  /// The longest reboot of all switches. Nobody notices a death during a reboot.
   static constexpr Duration kRebootLongest = 45s;
 
-  /// A host that the sender has met, which may show it that the network works.
+  /// A host that the sender has met. If the sender hears this host, it knows that the network works.
   struct Witness {
     HostNumber host;
     std::uint32_t incarnation;
@@ -56,7 +57,7 @@ class DeathWatch final : public EventHandler {
     std::uint32_t incarnation;
     Time at;
     std::vector<Awaited> awaited;
-    /// When the sends are checked: where the host answers, where it is silent, and where there was an outage.
+    /// When the sends are checked: if the host answers, if it is silent, and if there may be an outage.
     std::array<Time, 3> checks;
   };
 

@@ -25,7 +25,7 @@ std::uint64_t DigitHistory::operand(std::size_t slot) const {
   return kind_ == DigitKind::band ? mask_ & ~digit : digit;
 }
 
-/// Which operations a value says have been executed.
+/// Finds the operations that a value shows as executed. Returns what is wrong, or an empty text.
 std::string DigitHistory::executed(std::uint64_t value, std::uint64_t& slots) const {
   slots = 0;
   if ((value & ~mask_) != 0) return "a value has more bits than its type";

@@ -1,14 +1,16 @@
-// The history of one word that operations change by sum, exclusive or, or, and. Every operation owns a digit
-// of the word and changes nothing else of it, so any value of the word names the set of operations that had
-// been executed: two bits a digit for sums (a sum that is executed twice shows), one bit for the others.
+// The history of one word that operations change by sum, XOR, OR or AND. Every operation owns a digit of the
+// word and changes no other digit. So any value of the word says which operations had been executed. For
+// sums a digit has two bits, so that a sum that is executed twice shows. For the other operations it has one
+// bit.
 //
-// Operations on a word are linearizable and are executed once. Seen from outside that means:
+// Operations on a word are linearizable, and each is executed once. Seen from outside this means:
 //
-//   chain       of the sets that two operations fetched, each with the operation itself added, one contains
-//               the other
-//   real time   what had ended before an operation was accepted is in the set that it fetched
-//   source      so is what the same process had ordered before it
-//   final       the last value holds every set that was ever fetched and every operation that succeeded
+//   chain       of two operations that fetched, one found the other one executed, and all that the other one
+//               had found
+//   real time   an operation finds executed what had ended before it was accepted
+//   source      an operation finds executed what the same process had ordered before it
+//   final       the last value contains every operation that was ever found executed, and every one that
+//               succeeded
 #pragma once
 
 #include <cstdint>
@@ -18,15 +20,15 @@
 
 namespace cluster::sim {
 
-/// What a history knows about an operation; times are numbers that grow from event to event.
+/// What a history knows about an operation. Times are numbers that grow from event to event.
 struct AtomicRecord {
   std::uint64_t number = 0;       ///< of the operation in its run
-  std::uint64_t source = 0;       ///< names the process that ordered it
-  std::uint64_t accepted_at = 0;  ///< 0: the engine has not accepted it
+  std::uint64_t source = 0;       ///< the process that ordered it
+  std::uint64_t accepted_at = 0;  ///< 0: the engine has not accepted it yet
   std::uint64_t ended_at = 0;     ///< 0: no completion yet
   bool succeeded = false;
-  bool must_execute = false;                  ///< known at the end
-  std::optional<std::uint64_t> fetched = {};  ///< the value of the word before it
+  bool must_execute = false;                  ///< set at the end, if it cannot have failed
+  std::optional<std::uint64_t> fetched = {};  ///< the value of the word before the operation
 };
 
 enum class DigitKind : std::uint8_t { sum, bxor, bor, band };
@@ -39,26 +41,26 @@ class DigitHistory {
 
   std::uint64_t initial() const { return kind_ == DigitKind::band ? mask_ : 0; }
   bool full() const { return records_.size() >= bits_ / digit_bits(); }
-  /// A digit for a new operation.
+  /// Gives a new operation a digit. Returns the slot of the operation.
   std::size_t add(std::uint64_t number, std::uint64_t source);
   std::uint64_t operand(std::size_t slot) const;
   AtomicRecord& record(std::size_t slot) { return records_[slot]; }
   const AtomicRecord& record(std::size_t slot) const { return records_[slot]; }
 
-  /// The operation of `slot`, whose record has been completed, has fetched a value. Returns what is wrong
-  /// with it, or nothing.
+  /// Judges the value that the operation of `slot` has fetched. The operation's record must be complete.
+  /// Returns what is wrong, or an empty text.
   std::string fetched(std::size_t slot, std::uint64_t value);
-  /// An operation that only reads has done so.
+  /// Judges the value that an operation without a digit has read.
   std::string read(const AtomicRecord& reader);
-  /// Judges the value of the word when no operation is under way any more.
+  /// Judges the value of the word. No operation may be under way any more.
   std::string check_final(std::uint64_t value) const;
 
  private:
-  /// A value that was fetched: which operations had been executed, and which one fetched it.
+  /// A fetched value: which operations had been executed, and which operation fetched it.
   struct Observation {
     AtomicRecord record;
-    std::uint64_t before = 0;  ///< set of slots
-    std::uint64_t after = 0;   ///< with the slot of the operation itself, if it has one
+    std::uint64_t before = 0;  ///< the slots of executed operations
+    std::uint64_t after = 0;   ///< the same, and the slot of the operation itself
   };
 
   unsigned digit_bits() const { return kind_ == DigitKind::sum ? 2 : 1; }

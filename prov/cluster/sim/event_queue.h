@@ -1,9 +1,9 @@
-// What happens next. Time stands still while something happens and then jumps to the next thing: a
-// run of minutes without any frame costs nothing. Things due at one moment happen in the order
-// they were planned.
+// The queue of planned events. Simulated time stands still during an event, and then jumps to the next
+// event. So minutes without any frame cost nothing. Events that are due at the same moment happen in the
+// order in which they were planned.
 //
-// The digest condenses everything that happened: two runs of one seed are the same run if and only if
-// their digests agree.
+// The digest is a hash of everything that happened. If the digests of two runs of one seed agree, nothing in
+// these runs was different.
 #pragma once
 
 #include <cstdint>
@@ -17,19 +17,19 @@ namespace cluster::sim {
 class EventHandler {
  public:
   virtual ~EventHandler() = default;
-  /// `note` is what the actor gave when it planned this.
+  /// `note`: the value that the actor passed to plan().
   virtual void handle_event(std::uint64_t note) = 0;
 };
 
 class EventQueue {
  public:
   Time now() const { return now_; }
-  /// Not before now.
+  /// Plans an event. An event before now happens now.
   void plan(Time at, EventHandler& actor, std::uint64_t note);
   bool empty() const { return entries_.empty(); }
-  /// kNever if nothing is planned.
+  /// Returns the time of the next event, or kNever if none is planned.
   Time next() const { return entries_.empty() ? kNever : entries_.front().at; }
-  /// Lets the next thing happen; there must be one.
+  /// Executes the next event. There must be one.
   void step();
   std::uint64_t steps() const { return steps_; }
 
@@ -42,7 +42,7 @@ class EventQueue {
     std::uint64_t order;
     EventHandler* actor;
     std::uint64_t note;
-    /// For a heap whose front is the earliest.
+    /// Orders a heap whose front is the earliest event.
     bool operator<(const Entry& other) const { return at != other.at ? at > other.at : order > other.order; }
   };
 

@@ -6,17 +6,18 @@
 namespace cluster::sim {
 namespace {
 
-constexpr std::size_t kNarrowPath = 548;  ///< an MTU of 576
+constexpr std::size_t kNarrowPath = 548;  ///< payload with an MTU of 576
 
 constexpr std::array<std::string_view, 5> kNames{"none", "network", "hosts", "restarts", "outage"};
 
-/// Events of the schedule: the number of an incident, and whether it begins or ends.
+/// The note of an event is the number of an incident. This bit is set if the incident ends.
 constexpr std::uint64_t kEnds = std::uint64_t{1} << 32;
 
-/// A clock that jumps further makes a peer that has just started look as if it had been missing for long.
+/// If a clock jumped further, a peer that has just started would seem to have been silent for long.
 constexpr Duration kClockJumpMax = 150ms;
 
-/// Mostly small, sometimes as large as `most`: most runs should stress one kind of fault.
+/// Returns a rate that is mostly small, and sometimes as large as `most`. Most runs should stress one kind
+/// of fault.
 std::uint32_t rate(std::uint32_t most, SeededRandom& random) {
   if (!random.chance(400'000)) return 0;
   const std::uint32_t reduced = most >> random.below(10);
@@ -55,8 +56,8 @@ Cut draw_cut(std::uint32_t hosts, SeededRandom& random) {
   return cut;
 }
 
-/// Each of several rails may be down for a while, but only the last one for longer than the peer timeout: the
-/// others must not be down all that time.
+/// Each rail may be down for a while. Only the last one may be down for longer than the peer timeout, so
+/// that the other rails work for most of that time.
 void draw_rail(Incident& incident, RailNumber rails, Duration peer_timeout, SeededRandom& random) {
   const bool for_long = random.chance(400'000);
   const RailNumber rail = for_long ? rails - 1 : static_cast<RailNumber>(random.below(rails));
@@ -76,7 +77,8 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
   incident.kind = kinds[random.below(kinds.size())];
   incident.at = Time{} + random.between(Duration{0}, horizon);
   incident.host = static_cast<HostNumber>(random.below(hosts));
-  // No peer may be declared dead because of an incident, or even two in a row.
+  // One incident, or two in a row, must be shorter than the peer timeout: no peer may be declared dead
+  // because of them.
   const Duration longest = peer_timeout / 5;
   incident.duration = random.chance(700'000) ? random.between(10us, 5ms) : random.between(1ms, longest);
   switch (incident.kind) {
@@ -101,7 +103,8 @@ Incident draw_incident(Severity severity, std::uint32_t hosts, Duration horizon,
   return incident;
 }
 
-/// The last frames of a process arrive after the first ones of the next process.
+/// Returns a detour, after which the last frames of a process arrive behind the first ones of the next
+/// process.
 Incident late_last_words(const Incident& ending, SeededRandom& random) {
   Incident detour;
   detour.kind = Incident::Kind::detour;
@@ -112,7 +115,8 @@ Incident late_last_words(const Incident& ending, SeededRandom& random) {
   return detour;
 }
 
-/// The next incarnation ends soon after its first openings: the peers that got one hear no more of it.
+/// Returns the end of the next incarnation, soon after its first openings. Peers that got such an opening
+/// hear no more of this incarnation.
 Incident early_end(const Incident& ending, SeededRandom& random) {
   Incident next = ending;
   next.kind = Incident::Kind::crash;
@@ -121,8 +125,8 @@ Incident early_end(const Incident& ending, SeededRandom& random) {
   return next;
 }
 
-/// Processes end and begin again within microseconds or milliseconds, while copies of what they and those
-/// before them have sent are still under way: this tests which of these frames peers believe.
+/// Draws processes that end and begin again within microseconds or milliseconds. Copies of their frames, and
+/// of those of earlier processes, are still under way then. This tests which of these frames peers believe.
 void draw_restarts(std::uint32_t hosts, Duration horizon, SimNetwork& network, FaultPlan& plan,
                    SeededRandom& random) {
   using Kind = Incident::Kind;
@@ -159,7 +163,8 @@ void draw_restarts(std::uint32_t hosts, Duration horizon, SimNetwork& network, F
 std::vector<std::string_view> severity_names() { return {kNames.begin(), kNames.end()}; }
 
 bool draw_severity(std::string_view name, SeededRandom& random, Severity& out) {
-  // Drawn in any case, so that the rest of the run does not depend on whether it was drawn or asked for.
+  // The severity is drawn even if it is given. So the numbers that are drawn later are the same in both
+  // cases.
   const auto drawn = static_cast<Severity>(random.below(kNames.size()));
   out = drawn;
   if (name.empty() || name == "any") return true;
@@ -236,7 +241,7 @@ void draw_narrow_paths(std::uint32_t hosts, Duration horizon, const SimNetwork& 
   }
 }
 
-/// Hosts that sleep or end do not tell their peers where they are, so there are none in such runs.
+/// Hosts that sleep or end do not tell their peers their new address. So runs with such hosts have no moves.
 void draw_moves(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
                 SeededRandom& random) {
   using Kind = Incident::Kind;
@@ -245,7 +250,7 @@ void draw_moves(std::uint32_t hosts, Duration horizon, const SimNetwork& network
   };
   if (plan.severity == Severity::none || plan.severity >= Severity::restarts) return;
   if (std::ranges::any_of(plan.incidents, prevents) || !random.chance(500'000)) return;
-  // Two hosts that move at the same time do not find each other.
+  // Only one host moves, because two hosts that move at the same time do not find each other.
   const auto host = static_cast<HostNumber>(random.below(hosts));
   for (std::uint64_t left = random.between(1, 4); left > 0; --left) {
     Incident incident;
@@ -356,12 +361,13 @@ void FaultSchedule::begin(const Incident& incident) {
     case Kind::no_progress_thread:
       return host.pause(incident.duration, SimHost::PauseKind::no_progress_thread);
     case Kind::stopped:
-      // Behind a key a peer that was never met is not waited for because its kernel says that a process is there.
+      // With a key, a peer that has never met the process does not wait for it, even if the kernel says that
+      // the process exists.
       if (plan_.keyed && incident.duration >= plan_.outage_min) oracle_.incarnations().hides(incident.host);
       return host.pause(incident.duration, SimHost::PauseKind::stopped);
     case Kind::clock_jump: return host.jump_clock(incident.duration);
     case Kind::readdressed:
-      // Whoever has not met the host would call it where it no longer is.
+      // A host that has not met this host would call the old address of this host.
       if (!has_met_all(incident.host)) return;
       trace_.line("host %u gets another address on rail %u", incident.host, incident.rail);
       return host.readdress(incident.rail, false);
@@ -441,7 +447,7 @@ void FaultSchedule::end(const Incident& incident) {
   }
 }
 
-/// Sessions begin on the first rail, so that one decides.
+/// Reports which hosts are connected. Sessions begin on the first rail, so only that one counts.
 void FaultSchedule::report_connections() {
   for (HostNumber one = 0; one < hosts_.size(); ++one) {
     for (HostNumber other = 0; other < one; ++other) {

@@ -1,5 +1,4 @@
-// Looks into frames as a capture on the wire would: admitted frames, segment by segment.
-// For traces only: no decision depends on it.
+// Takes admitted frames apart, segment by segment: for the oracle, and as text for traces.
 #pragma once
 
 #include <string>
@@ -9,7 +8,7 @@
 
 namespace cluster::sim {
 
-/// visit(segment, payload) for each segment of a frame that came through the gate.
+/// Calls visit(segment, payload) for each segment of a frame that has passed the gate.
 template <typename Visit>
 void each_segment(ConstBytes segments, Visit&& visit) {
   while (!segments.empty()) {
@@ -21,7 +20,8 @@ void each_segment(ConstBytes segments, Visit&& visit) {
   }
 }
 
-/// One line for frame and segments; "no frame of ours" if it does not pass the gate.
+/// Returns one line about the frame and its segments, or "no frame of ours" if the frame does not pass the
+/// gate.
 std::string text_of_frame(ConstBytes bytes);
 
 }  // namespace cluster::sim

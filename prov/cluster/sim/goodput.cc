@@ -16,17 +16,17 @@ constexpr std::uint64_t kSeeds = 3;
 constexpr std::size_t kMessage = 1024 * 1024;
 constexpr std::uint32_t kMessages = 24;
 
-/// What may be lost of a row's goodput, and gained in its ratio, before it counts as worse.
+/// How much goodput a row may lose, and how much its ratio may grow, before it counts as worse.
 constexpr double kGoodputTolerance = 0.05;
 constexpr double kRatioTolerance = 0.05;
 
 struct Row {
-  double loss = 0;  ///< percent, as all shares
+  double loss = 0;  ///< in percent, as all shares
   double gigabits = 0;
   double of_lossless = 0;
   double lost = 0;
   double retransmitted = 0;
-  double ratio = 0;  ///< retransmitted by lost
+  double ratio = 0;  ///< retransmitted frames per lost frame
   double stall_ms = 0;
   double timeouts = 0;
 };

@@ -64,7 +64,7 @@ void GroupAttacker::forge(Seen& frame) {
   }
 }
 
-/// A few bits anywhere, or the counter by a little.
+/// Flips a few bits anywhere, or changes the counter a little.
 void GroupAttacker::alter(std::vector<std::byte>& bytes) {
   if (random_.chance(kMillion / 5)) {
     wire::SealTrailer trailer;
@@ -80,7 +80,8 @@ void GroupAttacker::alter(std::vector<std::byte>& bytes) {
   }
 }
 
-/// A frame without seal at one of the next places of the stream; in mode auth what it carries can be read, so it is nearly right.
+/// Makes a frame without a seal, at one of the next places of the stream. In mode auth the attacker can read
+/// the content, so the frame is nearly right.
 void GroupAttacker::unseal(std::vector<std::byte>& bytes) {
   bytes.resize(bytes.size() - sizeof(wire::SealTrailer));
   bytes.erase(bytes.begin() + kHeader, bytes.begin() + kBlockEnd);
@@ -95,7 +96,7 @@ void GroupAttacker::unseal(std::vector<std::byte>& bytes) {
   set_header(bytes, header);
 }
 
-/// The header of one, and what another carries.
+/// Puts the header of this frame before the content of another.
 void GroupAttacker::splice(std::vector<std::byte>& bytes) {
   std::vector<std::byte> other = kept_[random_.below(kept_.size())].bytes;
   set_header(other, header_of(bytes));

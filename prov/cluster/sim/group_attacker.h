@@ -1,8 +1,14 @@
-// A host on the path of a group's multicast, without the key of the job. It sees every frame, keeps some, also of processes that
-// have ended, and sends to single members or to all: the same once more, soon or late; the same in another member's name; altered
-// ones; the header of one with what another carries; and bare ones that are as the sender would have sent them without a key, with
-// a checksum that is right, at the places of the stream that come next. What travels in pipes it does not see: that are flows, which
-// PathAttacker attacks.
+// A host on the path of a group's multicast, without the key of the job. It sees every multicast frame, and
+// keeps some, even frames of processes that have ended. It sends to single members or to all:
+//
+//   - a frame once more, soon or late
+//   - a frame in the name of another member
+//   - an altered frame
+//   - the header of one frame with the content of another
+//   - a frame without a seal, as the sender would have sent it without a key: with a correct checksum, at one
+//     of the next places of the stream
+//
+// It does not see what travels in pipes: they stand for flows between two hosts. PathAttacker attacks flows.
 //
 // It acts only when a frame passes, so a silent network stays silent.
 #pragma once
@@ -36,7 +42,7 @@ class GroupAttacker final : public GroupTap {
   GroupNetwork& network_;
   std::vector<SocketAddress> hosts_;
   SeededRandom random_;
-  std::uint32_t rate_;  ///< frames with which it acts, parts in a million
+  std::uint32_t rate_;  ///< chance of an attack for each frame that passes, in a million
   std::vector<Seen> kept_;
   std::uint64_t frames_ = 0;
 };

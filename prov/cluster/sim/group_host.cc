@@ -9,7 +9,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kKey = 0x1122334455667788;
-constexpr std::uint64_t kDelivered = std::uint64_t{1} << 62;  ///< of a token: its message was to be delivered
+/// This bit is set in the tokens of messages that were posted with Until::delivered.
+constexpr std::uint64_t kDelivered = std::uint64_t{1} << 62;
 
 group::GroupSettings settings_of(const GroupHostSettings& host) {
   group::GroupSettings settings{.key = kKey, .path = {.to = GroupSocket::group()}, .role = host.role};
@@ -130,7 +131,7 @@ void GroupHost::review(const group::Member& member) {
   oracle_.met(settings_.membership, stream->id());
 }
 
-/// True if something is left.
+/// Delivers what has come from a member. Returns true if something is left.
 bool GroupHost::deliver(group::Member& member) {
   group::ReceiverStream* const stream = member.stream.get();
   if (stream == nullptr) return false;
@@ -149,7 +150,7 @@ bool GroupHost::deliver(group::Member& member) {
   return !stream->front().empty();
 }
 
-/// Frames and segments that came while it was frozen, then what is due.
+/// Handles the frames and segments that came while the host was frozen, and then what is due.
 void GroupHost::handle_event(std::uint64_t) {
   if (frozen()) return;
   wake_at_ = kNever;
@@ -172,7 +173,7 @@ void GroupHost::turn() {
           throw SafetyFailure("what has come from a member of a group is no news");
       });
   }
-  // What is posted here travels at once.
+  // Segments that are posted here travel at once.
   if (group_.run(events_.now(), &socket_.link())) group_.take_posted([](group::Member&) {});
   note_events();
   const Time due = std::max(group_.deadline(), events_.now() + 1us);

@@ -1,5 +1,5 @@
-// A host with one membership of a group: what an engine does for its groups (engine/group_table.h), and an application that
-// posts messages and takes what comes, or takes nothing for a while.
+// A host with one membership of a group. It does what an engine does for its groups (engine/group_table.h).
+// Its application posts messages. It takes the messages that arrive, except while hold() forbids that.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +26,8 @@ struct GroupHostSettings {
   std::size_t body_max = 1400;
   Duration silence_max{500ms};
   std::optional<seal::Credentials> credentials = {};
-  AllocationMeter* memory = nullptr;  ///< of what its membership keeps
-  bool judged = true;                 ///< after each turn, for which all members are walked through
+  AllocationMeter* memory = nullptr;  ///< counts the memory of the membership
+  bool judged = true;                 ///< each turn checks all members
 };
 
 class GroupHost final : public GroupPort, public EventHandler {
@@ -38,11 +38,11 @@ class GroupHost final : public GroupPort, public EventHandler {
 
   void post(std::size_t size, group::Until until);
   void leave();
-  /// Until then this host is frozen; arrivals wait.
+  /// Until then this host is frozen: it handles no arrival, but keeps arrivals for later.
   void freeze(Time until);
-  /// Until then the application receives nothing.
+  /// Until then the application takes no message.
   void hold(Time until);
-  /// Another host has died, and the flow to it has noticed.
+  /// Another host has died, and the flow to it has noticed that.
   void lose(const SocketAddress& name, Status why);
 
   const SocketAddress& host_name() const { return settings_.name; }
@@ -52,7 +52,7 @@ class GroupHost final : public GroupPort, public EventHandler {
   bool leaving() const { return group_.leaving(); }
   bool drained() { return group_.stream().drained() && unfinished_.empty(); }
   std::size_t failed() const { return failed_; }
-  /// Frames that its messages were cut into.
+  /// Returns how many frames its messages were cut into.
   std::uint64_t cut() { return group_.stream().next(); }
   const Counters& counters() const { return socket_.counters(); }
 

@@ -1,6 +1,6 @@
-// The network of a simulated group. Multicast loses, duplicates, delays and damages frames. A pipe of
-// segments joins each two hosts and stands for a flow: it loses and duplicates nothing, but a late segment
-// may be overtaken.
+// The network of a simulated group. Multicast loses, duplicates, delays and damages frames. From each host
+// to each other one, a pipe of segments stands for a flow: it loses and duplicates nothing, but a segment
+// that is late may be overtaken.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@
 namespace cluster::sim {
 
 struct GroupFaults {
-  std::uint32_t loss = 0;  ///< of frames at each receiver, in a million
+  std::uint32_t loss = 0;  ///< of a million frames, at each receiver
   std::uint32_t duplicate = 0;
   std::uint32_t corrupt = 0;
-  std::uint32_t delayed = 0;  ///< by up to `delay_max`, so that others overtake
+  std::uint32_t delayed = 0;  ///< frames are delayed by up to `delay_max`, so others overtake them
   std::uint32_t late_segment = 0;
-  std::uint32_t link_full = 0;  ///< the link takes only part of a burst
+  std::uint32_t link_full = 0;  ///< the link takes only half of a burst
   Duration delay_max = 2ms;
-  std::size_t pipe_max = 64;  ///< segments under way in one pipe
+  std::size_t pipe_max = 64;  ///< how many segments may be under way in one pipe
 };
 
-/// What is handed to a host, which may be dead by then.
+/// A host as the network sees it. What arrives after detach() is lost.
 class GroupPort {
  public:
   virtual ~GroupPort() = default;
@@ -35,7 +35,7 @@ class GroupPort {
   virtual void segment_arrived(const SocketAddress& from, const std::vector<std::byte>& bytes) = 0;
 };
 
-/// Sees what is sent by multicast.
+/// Sees all frames that are sent by multicast.
 class GroupTap {
  public:
   virtual ~GroupTap() = default;
@@ -47,20 +47,20 @@ class GroupNetwork final : public EventHandler {
   GroupNetwork(EventQueue& events, const GroupFaults& faults, std::uint64_t seed);
   ~GroupNetwork() override;
 
-  /// `deaf`: multicast does not reach it.
+  /// `deaf`: multicast does not reach the host.
   void attach(const SocketAddress& name, GroupPort& port, bool deaf) { hosts_[name] = {&port, deaf}; }
   void detach(const SocketAddress& name) { hosts_.erase(name); }
   void set_tap(GroupTap* tap) { tap_ = tap; }
-  /// A frame that no member sends, in the name of `from`.
+  /// Delivers a frame that no member has sent, in the name of `from`.
   void inject(const SocketAddress& from, const SocketAddress& to, std::vector<std::byte> bytes,
               Duration delay) {
     plan(delay, {from, to, std::move(bytes), nullptr});
   }
-  /// From now on no frame is lost, delayed or damaged.
+  /// Ends all faults: after this call, no frame is lost, delayed or damaged.
   void heal() { faults_ = {}; }
 
   std::size_t multicast(const SocketAddress& from, std::span<const link::OutFrame> frames);
-  /// The pipe from one host to another, which lasts as long as the network.
+  /// Returns the pipe from one host to another. It lasts as long as the network.
   carrier::Carrier& pipe(const SocketAddress& from, const SocketAddress& to);
   void handle_event(std::uint64_t note) override;
   std::uint64_t frames() const { return frames_; }
@@ -75,7 +75,7 @@ class GroupNetwork final : public EventHandler {
     SocketAddress from;
     SocketAddress to;
     std::vector<std::byte> bytes;
-    Pipe* pipe = nullptr;  ///< null: a frame
+    Pipe* pipe = nullptr;  ///< null for a multicast frame
   };
 
   void plan(Duration delay, Packet packet);

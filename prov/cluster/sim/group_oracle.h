@@ -1,6 +1,7 @@
-// Judges messages to a group. From one point on, each member receives every message of each sender, once, in
-// order and intact. That ends when one of the two leaves, is removed or dies. A message reported as delivered
-// must have reached every member due to receive it.
+// Judges messages to a group. Once a receiver has met a sender, it takes every message that the sender
+// posts: once, in order and intact. This ends when the receiver leaves, when the sender removes it, or when
+// one of the two dies. When a message is reported as delivered, every member that is due to receive it must
+// have taken it.
 #pragma once
 
 #include <cstdint>
@@ -14,25 +15,25 @@
 
 namespace cluster::sim {
 
-/// One membership of one host: a host that joins again is another one.
+/// One membership of one host. If a host joins again, this is another membership.
 using Membership = std::uint32_t;
 
 class GroupOracle {
  public:
-  /// A sender posts its next message.
+  /// A sender posts its next message. Returns the number of the message.
   MessageNumber posted(Membership sender, std::size_t size);
-  /// The first that is reported as delivered to all.
+  /// A message is reported as delivered to all.
   void delivered(Membership sender, MessageNumber number);
   /// A receiver has taken a whole message.
   void taken(Membership receiver, Membership sender, ConstBytes bytes);
-  /// The receiver was removed by the sender, or has lost it.
+  /// The sender has removed the receiver.
   void apart(Membership receiver, Membership sender) { apart_.insert({receiver, sender}); }
-  /// It has left: it receives no more, but its own messages must still reach all.
+  /// A member has left. It receives no more, but its own messages must still reach all others.
   void left(Membership one) { left_.insert(one); }
   void died(Membership one) { died_.insert(one); }
-  /// `receiver` and `sender` have met: what the sender posts from now on it takes.
+  /// `receiver` has met `sender`. The receiver must take what the sender posts after the first such call.
   void met(Membership receiver, Membership sender);
-  /// At the end: what is missing between pairs that are still together.
+  /// Throws if messages are missing between members that are still together. Called at the end of a run.
   void check_complete() const;
 
   std::uint64_t messages() const { return messages_.size(); }
@@ -42,11 +43,11 @@ class GroupOracle {
   struct Sent {
     Membership sender;
     std::size_t size;
-    std::uint64_t place;  ///< among the sender's messages
+    std::uint64_t place;  ///< position among the sender's messages
   };
   struct Pair {
     bool begun = false;
-    std::uint64_t next = 0;  ///< place of the message that has to come
+    std::uint64_t next = 0;  ///< place of the next message
   };
   using PairName = std::pair<Membership, Membership>;  ///< receiver, sender
   bool excused(const PairName& name) const {
@@ -55,9 +56,9 @@ class GroupOracle {
   }
 
   std::vector<Sent> messages_;                ///< by number, from 1
-  std::map<Membership, std::uint64_t> sent_;  ///< how many
+  std::map<Membership, std::uint64_t> sent_;  ///< how many messages each sender has posted
   std::map<PairName, Pair> pairs_;
-  std::map<PairName, std::uint64_t> met_;  ///< how many the sender had posted by then
+  std::map<PairName, std::uint64_t> met_;  ///< how many messages the sender had posted by then
   std::set<PairName> apart_;
   std::set<Membership> left_;
   std::set<Membership> died_;

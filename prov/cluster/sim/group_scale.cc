@@ -31,7 +31,7 @@ Measured measure_group(std::uint32_t hosts, std::size_t size) {
   faults.pipe_max = hosts;
   GroupNetwork network(events, faults, kSeed);
   GroupOracle oracle;
-  AllocationMeter memory;  // of the sender
+  AllocationMeter memory;  // counts the memory of the sender
   std::vector<std::unique_ptr<GroupHost>> members;
   for (std::size_t host = 0; host < hosts; ++host) {
     GroupHostSettings settings{
@@ -39,7 +39,7 @@ Measured measure_group(std::uint32_t hosts, std::size_t size) {
     for (std::size_t other = 0; other < hosts; ++other) {
       if (other != host) settings.roster.push_back(name_of(other));
     }
-    settings.judged = false;  // with a thousand members that takes longer than all else
+    settings.judged = false;  // checks of a thousand members would take too long
     if (host == 0) settings.memory = &memory;
     const AllocationMeter::Scope scope(settings.memory);
     members.push_back(std::make_unique<GroupHost>(settings, events, network, oracle, kSeed));

@@ -1,6 +1,5 @@
-// Measures what it costs when one member of a large group sends to all others. The members are those of
-// group_host.h; it knows
-// nothing of engines, whose hosts measure.h has.
+// Measures what it costs when one member of a large group sends to all others. The members are hosts of
+// group_host.h, which have no engines (measure.h measures engines).
 #pragma once
 
 #include <cstddef>
@@ -10,8 +9,9 @@
 
 namespace cluster::sim {
 
-/// One message of so many bytes, with one frame in a hundred lost at each receiver. There are no ports, so what a port could be
-/// filled to is not measured, nor is a stall; retransmitted are frames that went to all again.
+/// Sends one message of `size` bytes, while each receiver loses one frame in a hundred. The network has no
+/// ports, so losses and stalls are not measured. `retransmitted` counts the frames that were sent to all
+/// once more.
 Measured measure_group(std::uint32_t hosts, std::size_t size);
 
 }  // namespace cluster::sim

@@ -10,8 +10,8 @@
 namespace cluster::sim {
 namespace {
 
-constexpr Duration kNoticeAfter = 800ms;  ///< a death
-constexpr Duration kSettleMax = 60s;      ///< behind the last fault
+constexpr Duration kNoticeAfter = 800ms;  ///< from a death until others notice it
+constexpr Duration kSettleMax = 60s;      ///< after the last fault
 constexpr std::uint64_t kStepsMax = 20'000'000;
 
 std::uint64_t note_of(int what, std::size_t host) { return static_cast<std::uint64_t>(what) << 32 | host; }
@@ -95,7 +95,7 @@ void GroupSimulation::join(std::size_t host) {
   if (hosts_[host] != nullptr) former_.push_back(std::move(hosts_[host]));
   GroupHostSettings settings{.name = name_of(host), .membership = ++memberships_, .role = {}};
   settings.credentials = profiles_[host].credentials;
-  // A host that only receives tells the others less.
+  // Some hosts only receive, and tell the others less.
   settings.role.sends = host < plan_.senders || random_.chance(kMillion / 2);
   if (plan_.roster) {
     for (std::size_t other = 0; other < plan_.hosts; ++other) {
@@ -125,7 +125,7 @@ void GroupSimulation::die(std::size_t host) {
   plan({events_.now().time_since_epoch() + kNoticeAfter, What::notice_death, host});
 }
 
-/// Its flows have noticed.
+/// The flows of the other hosts have noticed that this host is dead.
 void GroupSimulation::tell_deaths(std::size_t host) {
   if (hosts_[host] != nullptr) return;
   for (const std::unique_ptr<GroupHost>& other : hosts_) {
@@ -157,7 +157,7 @@ void GroupSimulation::handle_event(std::uint64_t note) {
   }
 }
 
-/// Every message is over, and those that leave have left.
+/// Returns true if every message is over, and every member that leaves has left.
 bool GroupSimulation::settled() const {
   return std::all_of(hosts_.begin(), hosts_.end(), [](const std::unique_ptr<GroupHost>& host) {
     return host == nullptr || (host->drained() && host->leaving() == host->left());
@@ -172,7 +172,7 @@ RunReport GroupSimulation::run() {
     if (events_.steps() > kStepsMax) throw LivenessFailure("the members never come to rest");
   }
   if (!settled()) throw LivenessFailure("a message is not over, or a member cannot leave");
-  const Time end = events_.now() + 1s;  // what was reported as copied alone arrives
+  const Time end = events_.now() + 1s;  // messages with Until::copied arrive
   while (!events_.empty() && events_.next() < end) events_.step();
   oracle_.check_complete();
   RunReport report;

@@ -1,5 +1,5 @@
-// A group on a simulated clock and network: members that join, leave, die, freeze and take nothing for a while, judged by
-// GroupOracle. The protocol objects are those of group/, without the engine above them.
+// A group on a simulated clock and network. Members join, leave, die, freeze, and take nothing for a while.
+// GroupOracle judges them. The tested objects are those of src/group/, without the engine above them.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace cluster::sim {
 
-/// The workload of cluster-sim by which these runs are chosen; no other includes it.
+/// The workload of cluster-sim that consists of these runs. No other workload includes them.
 inline constexpr const char* kGroupWorkload = "groups";
 
 class GroupSimulation final : public EventHandler {
@@ -27,7 +27,8 @@ class GroupSimulation final : public EventHandler {
 
   void draw(const RunOptions& options);
   void draw_keys(const RunOptions& options);
-  /// Its parts are drawn from left to right, which arguments need not be.
+  /// An event to plan. The initializers of a struct are evaluated from left to right, so the random numbers
+  /// in them are drawn in a fixed order. The arguments of a call may be evaluated in any order.
   struct Planned {
     Duration at;
     What what;
@@ -48,8 +49,8 @@ class GroupSimulation final : public EventHandler {
   EventQueue events_;
   GroupFaults faults_;
   std::unique_ptr<GroupNetwork> network_;
-  std::vector<HostProfile> profiles_;        ///< of which only the keys are used
-  std::unique_ptr<GroupAttacker> attacker_;  ///< where there are keys
+  std::vector<HostProfile> profiles_;        ///< only their keys are used
+  std::unique_ptr<GroupAttacker> attacker_;  ///< null if there are no keys
   GroupOracle oracle_;
   struct Plan {
     std::size_t hosts = 0;
@@ -61,7 +62,7 @@ class GroupSimulation final : public EventHandler {
     Duration end{0};
   } plan_;
   std::vector<std::unique_ptr<GroupHost>> hosts_;
-  std::vector<std::unique_ptr<GroupHost>> former_;  ///< have left, or died; events for them may be planned
+  std::vector<std::unique_ptr<GroupHost>> former_;  ///< left or dead; events for them may still be planned
   Membership memberships_ = 0;
 };
 

@@ -7,11 +7,6 @@
 #include "seal/sealed_link.h"
 
 namespace cluster::sim {
-namespace {
-
-/// No simulated process forks.
-
-}  // namespace
 
 class GroupSocket::Wire final : public link::Link {
  public:
@@ -30,7 +25,7 @@ class GroupSocket::Wire final : public link::Link {
   GroupNetwork& network_;
 };
 
-/// Has one arrival at a time.
+/// Holds one arrival at a time.
 class GroupSocket::Inbox final : public link::MulticastReceiver {
  public:
   std::size_t receive_burst(std::span<link::InFrame> frames) override {

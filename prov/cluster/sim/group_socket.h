@@ -1,5 +1,5 @@
-// How a simulated member is joined to the multicast of its network: a link to send by and a socket to receive from, sealed where it
-// has a key, as an engine's are.
+// Joins a simulated member to the multicast of its network: a link to send by, and a socket to receive from.
+// If the member has a key, both are sealed like those of an engine.
 #pragma once
 
 #include <memory>
@@ -25,9 +25,9 @@ class GroupSocket {
 
   static SocketAddress group();
   link::Link& link() { return *link_; }
-  /// What has arrived, as the user of the socket gets it; valid until the next call.
+  /// Returns an arrived frame as the user of the socket gets it. The result is valid until the next call.
   ConstBytes open(const SocketAddress& from, const std::vector<std::byte>& bytes);
-  /// How the frames that come out are to be admitted.
+  /// Returns how to admit the frames that open() returns.
   wire::Integrity integrity() const { return link_->integrity(); }
   const Counters& counters() const { return counters_; }
 

@@ -1,5 +1,5 @@
-// Guard bytes around a buffer, all of one value, which no operation may write. The part that lends a buffer
-// to the library checks them when it gets the buffer back.
+// Guard bytes around a buffer. They all have one value, and no operation may write them. The part of the
+// application that lends the buffer to the library checks them when it gets the buffer back.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 namespace cluster::sim {
 
 inline constexpr std::byte kGuard{0xA5};
-/// This many lie behind a buffer; regions have more on both sides.
+/// So many guard bytes lie behind a buffer. Regions have more of them, on both sides.
 inline constexpr std::size_t kGuardBytes = 16;
 
 inline bool all(ConstBytes bytes, std::byte value) {

@@ -1,5 +1,5 @@
-// An ordered pair of hosts, sender and receiver: the key of everything that is kept for one direction. It
-// knows nothing of incarnations and rails.
+// An ordered pair of hosts, sender and receiver. It is the key of everything that is kept for one direction.
+// It names neither incarnations nor rails.
 #pragma once
 
 #include <cstddef>

@@ -28,7 +28,7 @@ void Incarnations::session_announced(HostNumber self, HostNumber to, const wire:
   lane.last_epoch = std::max(lane.last_epoch, opening.epoch);
 }
 
-/// True if the session is one that an earlier incarnation of the host announced to `to`.
+/// Returns true if an earlier incarnation of the host announced this session to `to`.
 bool Incarnations::is_of_earlier_incarnation(HostNumber host, HostNumber to, std::uint32_t session) const {
   const Lane* const announced = lane(host, to);
   if (announced == nullptr) return false;
@@ -36,7 +36,8 @@ bool Incarnations::is_of_earlier_incarnation(HostNumber host, HostNumber to, std
   return found != announced->sessions.end() && found->second < hosts_[host].incarnation;
 }
 
-/// True if the session is the last one that the host announced to `to`, and its present incarnation did.
+/// Returns true if this is the session that the host announced to `to` last, and its present incarnation
+/// announced it.
 bool Incarnations::is_last_session(HostNumber host, HostNumber to, std::uint32_t session) const {
   const Lane* const announced = lane(host, to);
   if (session == 0 || announced == nullptr || announced->last_session != session) return false;
@@ -59,10 +60,10 @@ bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::F
     lane.named = view.session;
     lane.named_by = packet.incarnation;
   }
-  // The engine refuses the second process that names the session.
+  // Of two processes that name our session, the engine refuses the second.
   const bool names_our_session = names_ours && lane.named_by == packet.incarnation;
   if (names_our_session && packet.incarnation > lane.proven_incarnation) {
-    if (ended) lane.met_ended_peer = hosts_[at].incarnation;  // openings that came meanwhile prove nothing
+    if (ended) lane.met_ended_peer = hosts_[at].incarnation;  // openings that came before prove nothing
     lane.proven_incarnation = packet.incarnation;
     lane.proven_time = now;
   }
@@ -72,8 +73,8 @@ bool Incarnations::frame_read(HostNumber at, const Packet& packet, const wire::F
     lane.peer_incarnation = packet.incarnation;
     lane.peer_heard_at = moment_;
   }
-  // An opening proves nothing about its sender until a frame has named our session; the answer to a forged one names
-  // a session that never was.
+  // After the first frame, an opening proves nothing about its sender unless the frame names a session of
+  // ours. The answer to a forged opening names a session that never was.
   const bool proven =
       lane.known_incarnation == 0 || lanes_[{at, packet.from}].sessions.contains(view.session);
   if (proven) lane.known_incarnation = std::max(lane.known_incarnation, packet.incarnation);
@@ -105,26 +106,26 @@ std::uint32_t Incarnations::known(HostNumber from, HostNumber to) const {
   return known ? heard->known_incarnation : hosts_[to].incarnation;
 }
 
-/// An opening names no incarnation of its receiver. A new incarnation that takes an opening to an earlier one
-/// for its own has a session that the peer has closed, until one of the two is reset. Likewise an opening may
-/// have been answered by an incarnation that has ended meanwhile: the session is to be closed, also by a next
-/// incarnation that takes a repeated opening for its own.
+/// An opening names no incarnation of its receiver. If a new incarnation takes an opening for its own that
+/// was meant for an earlier one, it has a session that the peer has closed, until one of the two is reset.
+/// Or an incarnation that has ended meanwhile has answered an opening. Its session has to be closed, perhaps
+/// by the next incarnation, if this one takes a repeated opening for its own.
 bool Incarnations::session_uncertain(HostNumber host, HostNumber by) const {
   const Lane* const heard = lane(by, host);
   const std::uint32_t incarnation = hosts_[host].incarnation;
   return heard != nullptr && (heard->stale_call_read == incarnation || heard->met_ended_peer == incarnation);
 }
 
-/// True if by that moment the host had read a frame of the present incarnation of `from` that named the
-/// session announced last.
+/// Returns true if, by that moment, the host had read a frame of the present incarnation of `from` that
+/// named the session which the host announced last.
 bool Incarnations::heard_by(HostNumber host, HostNumber from, std::uint64_t moment) const {
   const Lane* const heard = lane(from, host);
   return heard != nullptr && heard->peer_incarnation == hosts_[from].incarnation &&
          heard->peer_heard_at <= moment && is_last_session(host, from, heard->peer_session);
 }
 
-/// After an outage the two count as having met when each has heard the other name its session again: until
-/// then either may have closed it.
+/// After an outage the two count as having met once each has heard the other name its session again. Until
+/// then either may have closed the session.
 void Incarnations::connection_changed(HostNumber one, HostNumber other, bool connected, Time now) {
   Interruption& state = interruptions_[{std::min(one, other), std::max(one, other)}];
   if (state.now == !connected) return;
@@ -141,14 +142,15 @@ bool Incarnations::cut_off(HostNumber one, HostNumber other, Time since) const {
   return found != interruptions_.end() && (found->second.now || found->second.until > since);
 }
 
-/// True if the network was gone between the two for long.
+/// Returns true if there was an outage between the two.
 bool Incarnations::had_outage(HostNumber one, HostNumber other) const {
   const auto found = interruptions_.find({std::min(one, other), std::max(one, other)});
   if (found == interruptions_.end()) return false;
   return found->second.was_outage;
 }
 
-/// Met or not: while the network is gone for what may be longer than peers wait, they give each other up.
+/// Returns true if the network between the two is interrupted, and perhaps for longer than peers wait. Then
+/// the two may give each other up, whether or not they have met.
 bool Incarnations::may_be_given_up(HostNumber self, HostNumber peer) const {
   return outage_min(self, peer) != Duration::max() && cut_off(self, peer);
 }
@@ -166,8 +168,8 @@ bool Incarnations::operation_failed(HostNumber self, HostNumber peer, const Oper
   return true;
 }
 
-/// What was begun before the two met may have been given up while one was hidden, though they have met since.
-/// The same holds for what was begun before the peer began.
+/// An operation that was begun before the two met may have been given up while the peer was hidden, even if
+/// they have met since. The same holds for an operation that was begun before the peer began.
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
   if (may_be_given_up(self, peer)) return true;

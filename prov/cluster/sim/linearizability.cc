@@ -9,9 +9,9 @@ namespace cluster::sim {
 namespace {
 
 using WordKind = WordOperation::Kind;
-using IndexSet = std::uint64_t;  ///< of indices
+using IndexSet = std::uint64_t;  ///< a set of indices, one bit for each
 
-/// The search gives up after this many states; histories drawn sensibly need some hundred.
+/// The search gives up after so many states. Histories that are drawn sensibly need some hundred states.
 constexpr std::size_t kStatesMax = 1'000'000;
 
 constexpr std::array<const char*, 15> kKindNames{
@@ -68,7 +68,7 @@ class OrderSearch {
     return (certain_ & ~state.done) == 0 && std::equal(final_.begin(), final_.end(), state.values.begin());
   }
 
-  /// Executing a read that is possible now does not affect any other operation.
+  /// Executes all reads that are possible now. This does not affect any other operation.
   void take_reads(SearchState& state) const {
     for (bool more = true; more;) {
       more = false;
@@ -98,7 +98,7 @@ class OrderSearch {
   std::span<const WordOperation> history_;
   std::span<const std::uint64_t> final_;
   std::span<const Linearizability::Word> words_;
-  std::vector<IndexSet> before_;  ///< what takes effect before each
+  std::vector<IndexSet> before_;  ///< for each operation: what takes effect before it
   IndexSet certain_ = 0;
   std::unordered_set<SearchState, SearchStateHash> seen_;
 };

@@ -1,15 +1,18 @@
-// Judges histories of operations on a few words of memory: is there one order, in which every operation takes
-// effect at one moment between its beginning and its end, that explains every value that was fetched and what
-// is there at the end? Such an order shows that nothing was lost, done twice, torn, done after its completion
-// said so, or moved across an order that was asked for. Used by the simulator, by fabtests/litmus over real
-// links, and for MPI's windows.
+// Judges histories of operations on a few words of memory. Is there an order in which every operation takes
+// effect at one moment between its beginning and its end, and which explains every fetched value and the
+// final values? Such an order shows that no operation was lost, executed twice, torn, executed after its
+// completion, or moved across another one although an order was asked for. The simulator judges atomic
+// operations in this way. fabtests/litmus does the same with operations over real links and in MPI's
+// windows.
 //
-// The search is that of Wing and Gong (J. Parallel Distrib. Comput. 17, 1993), with Lowe's memory of states
-// that were seen before (Concurrency Computat. Pract. Exper. 29, 2017): a state is the set of operations done
-// and the values of the words. Operations that only read, and find what they must, are never postponed.
+// The search is that of Wing and Gong (J. Parallel Distrib. Comput. 17, 1993). As in Lowe's version
+// (Concurrency Computat. Pract. Exper. 29, 2017), it remembers the states that it has seen. A state consists
+// of the set of executed operations and the values of the words. A read that finds the value which it
+// fetched is executed at once.
 //
-// A promise that is more than real time is said by `after`, or by an earlier `ended`: a message, a fence or a
-// counter by which another process learns of an operation ends it.
+// Some promises are stronger than the order in real time. The history expresses them by `after`, or by an
+// earlier `ended`. For example, an operation has ended when another process learns of it by a message, a
+// fence or a counter.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +25,8 @@
 namespace cluster::sim {
 
 struct WordOperation {
-  /// How an operation changes a value; the comparisons replace it if the comparand compares so with it, as in
-  /// fi_atomic(3).
+  /// How an operation changes a value. A swap with a comparison compares the comparand with the value, as in
+  /// fi_atomic(3): swap_if_less replaces the value if the comparand is less.
   enum class Kind : std::uint8_t {
     read,
     write,
@@ -45,18 +48,18 @@ struct WordOperation {
 
   Kind kind = Kind::read;
   std::uint32_t word = 0;
-  std::uint64_t number = 0;  ///< names it in a report
+  std::uint64_t number = 0;  ///< identifies the operation in a report
   std::uint64_t origin = 0;
   std::uint64_t operand = 0;
   std::uint64_t comparand = 0;
   std::optional<std::uint64_t> fetched = {};
   std::uint64_t began = 0;
-  std::uint64_t ended = kNever;  ///< by then it has taken effect; kNever: its origin does not know when
-  bool certain = true;           ///< false: it may take effect or not (it failed, its origin died)
+  std::uint64_t ended = kNever;  ///< by then the operation has taken effect; kNever: unknown
+  bool certain = true;           ///< false: it may have had no effect (it failed, or its origin died)
   std::vector<std::uint32_t> after = {};  ///< indices of operations that take effect before this one
 };
 
-/// What an operation makes of a value of `bits` bits.
+/// Returns what the operation makes of a value of `bits` bits.
 std::uint64_t applied(const WordOperation& operation, std::uint64_t value, unsigned bits);
 
 class Linearizability {
@@ -66,15 +69,15 @@ class Linearizability {
 
   struct Word {
     unsigned bits = 64;
-    std::uint64_t initial = 0;  ///< what it holds before all operations
+    std::uint64_t initial = 0;  ///< value before all operations
   };
 
   explicit Linearizability(std::vector<Word> words);
 
   enum class Verdict : std::uint8_t { explained, impossible, undecided };
-  /// `final`: what the words hold when all operations are over; empty: not known.
+  /// `final`: the values of the words after all operations; empty if they are not known.
   Verdict judge(std::span<const WordOperation> history, std::span<const std::uint64_t> final) const;
-  /// The history, a line each, for a report.
+  /// Returns the history for a report, with a line for each operation.
   std::string text(std::span<const WordOperation> history, std::span<const std::uint64_t> final) const;
 
  private:

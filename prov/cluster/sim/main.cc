@@ -1,4 +1,4 @@
-// cluster-sim: runs seeds. The seed is printed before anything else happens.
+// cluster-sim: runs seeds. It prints the seed before anything else happens.
 #include <CLI/CLI.hpp>
 #include <cinttypes>
 #include <cstdio>
@@ -56,7 +56,7 @@ void declare(CLI::App& app, CommandLine& line) {
   app.add_option("--attack", run.attack, "a host that is no part of it: none, forger, flooder or siege")
       ->capture_default_str();
   app.add_flag("--devices", run.devices, "some hosts have RDMA devices, which read long messages and fail");
-  app.add_flag("!--no-frame-lane", run.frame_lane, "all messages take the general road between hosts");
+  app.add_flag("!--no-frame-lane", run.frame_lane, "all messages take the general path between hosts");
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");
   app.add_flag("--goodput", line.goodput, "print the table of goodput against loss");
   app.add_option("--against", line.against,

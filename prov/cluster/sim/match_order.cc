@@ -3,7 +3,7 @@
 namespace cluster::sim {
 namespace {
 
-/// True if `early` was sent first and yet got the later of two receives that both accept it.
+/// Returns true if `early` was sent first, but got the later of two receives that both accept it.
 bool out_of_order(const MatchOrder::Match& early, const MatchOrder::Match& late) {
   return early.message < late.message && early.position > late.position && late.criteria.accepts(early.tag);
 }

@@ -10,10 +10,10 @@
 namespace cluster::sim {
 namespace {
 
-/// Tells contexts of receives from those of sends.
+/// Marks the contexts of receives.
 constexpr std::uint64_t kReceiveContext = std::uint64_t{1} << 48;
 constexpr std::size_t kDrainDepth = 32;
-/// Classes of tags: the last two bits.
+/// The class of a tag is its last two bits.
 constexpr std::uint64_t kClassBits = 3;
 
 void* as_context(std::uint64_t context) { return reinterpret_cast<void*>(context); }
@@ -53,7 +53,8 @@ void MessageReceiver::draw_receive(Receive& receive) {
   const auto from = static_cast<HostNumber>(random_.below(env_.hosts));
   if (!random_.chance(plan.wildcard)) receive.from = from;
   if (!receive.tagged) {
-    receive.capacity = std::max(receive.capacity, kNumberedFrom);  // less would not tell which message it is
+    // Fewer bytes would not show which message it is.
+    receive.capacity = std::max(receive.capacity, kNumberedFrom);
     return;
   }
   if (random_.chance(plan.exact)) {
@@ -74,7 +75,8 @@ bool MessageReceiver::post_wildcard(bool tagged) {
   return post(std::move(operation));
 }
 
-/// Posts a receive, a peek, or the receive of a claimed message; false if the engine has no space for it.
+/// Posts a receive, a peek, or the receive of a claimed message. Returns false if the engine has no space
+/// for it.
 bool MessageReceiver::post(std::unique_ptr<Operation> operation) {
   Receive& receive = operation->receive;
   receive.host = env_.self;
@@ -221,7 +223,7 @@ void MessageReceiver::cancel(std::uint64_t context) {
   Receive& receive = operations_.at(context)->receive;
   if (receive.cancelled) return;
   const AllocationMeter::Scope scope(&env_.memory);
-  // False: its message is on its way into the buffer.
+  // The result is false if the message is already on its way into the buffer.
   receive.cancelled = env_.engine.cancel(as_context(context));
 }
 

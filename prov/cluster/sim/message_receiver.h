@@ -1,5 +1,6 @@
-// The part of an application that receives messages: posts receives and peeks, cancels some, receives or
-// discards what it has claimed, and shows the oracle how each of them ended.
+// The part of an application that receives messages. It posts receives and peeks, and cancels some receives.
+// It receives or discards messages that its peeks have claimed. It shows the oracle how each operation
+// ended.
 #pragma once
 
 #include <memory>
@@ -17,23 +18,23 @@ class MessageReceiver {
   MessageReceiver(const ApplicationEnvironment& environment, SeededRandom& random, Quarantine& quarantine);
 
   std::size_t largest_message() const { return size_max_; }
-  /// Keeps as many receives posted as the plan says; true if one was posted.
+  /// Keeps as many receives posted as the plan says. Returns true if it posted one.
   bool post_receives();
-  /// When the next receive is due; kNever if none is.
+  /// Returns when the next receive is due, or kNever if none is.
   Time wake_at() const { return wake_at_; }
-  /// Posts a receive that takes every message of its kind.
+  /// Posts a receive that takes every message of its kind: tagged or untagged.
   bool post_wildcard(bool tagged);
   bool post_peek();
   bool has_claims() const { return !claims_.empty(); }
-  /// Receives the message that was claimed first, or discards it.
+  /// Receives or discards the message that was claimed first.
   bool use_claimed_message();
   void cancel_random();
   void cancel_all();
-  /// Posts receives for everything that must still come, and for everything that has come.
+  /// Posts receives for the messages that must still arrive, and for those that have arrived.
   bool drain_messages();
-  /// True if messages must still arrive or still wait for their receive.
+  /// Returns true if messages must still arrive, or have arrived and wait for a receive.
   bool awaits_messages() const;
-  /// The message that the completion reports, or null.
+  /// Returns the message that the completion reports, or null.
   const Message* complete(const protocol::Completion& completion);
   bool idle() const { return operations_.empty(); }
   std::size_t posted() const { return operations_.size(); }
@@ -65,7 +66,7 @@ class MessageReceiver {
   Quarantine& quarantine_;
   std::size_t size_max_;
   std::unordered_map<std::uint64_t, std::unique_ptr<Operation>> operations_;  ///< by context
-  std::vector<std::uint64_t> posted_;                                         ///< receives, in this order
+  std::vector<std::uint64_t> posted_;                                         ///< contexts in posting order
   std::vector<Claim> claims_;
   std::size_t wildcards_posted_[2] = {0, 0};  ///< untagged, tagged
   std::uint64_t contexts_ = 0;

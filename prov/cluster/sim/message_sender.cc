@@ -13,7 +13,7 @@ namespace {
 
 using protocol::CompletionLevel;
 
-/// Datagrams that are too long, in a million.
+/// How many of a million datagrams are too long.
 constexpr std::uint32_t kTooLong = 20'000;
 
 }  // namespace
@@ -29,7 +29,7 @@ Message MessageSender::draw_message(HostNumber to) {
   shape.tagged = random_.chance(plan.tagged);
   shape.injected = shape.length <= protocol::kInjectMax && random_.chance(plan.injected);
   shape.reported = !random_.chance(plan.unreported);
-  // A receiver tells messages apart by content, tag or data. An unreported message that is only announced
+  // A receiver tells messages apart by content, tag or data. If an unreported message is only announced, it
   // shows no content until it is received.
   const bool has_identity = shape.tagged || (shape.length >= kNumberedFrom && shape.reported);
   shape.has_data = random_.chance(plan.with_data) || !has_identity;
@@ -87,7 +87,7 @@ bool MessageSender::post() {
   return true;
 }
 
-/// Like api/: a message without options may take a fast lane.
+/// As in api/, a message without options may take the frame lane.
 bool MessageSender::sent_short(const protocol::SendOp& op) {
   const bool plain = op.slices.size() == 1 && !op.more && op.length <= protocol::ShortSend::kBytesMax &&
                      op.completion_level != CompletionLevel::delivery;
@@ -104,7 +104,7 @@ bool MessageSender::sent_short(const protocol::SendOp& op) {
                                  .completion_level = op.completion_level});
 }
 
-/// A datagram that does not fit into a frame is refused, and nothing follows.
+/// Checks that a datagram that does not fit into a frame is refused.
 void MessageSender::send_too_long(HostNumber to) {
   const std::vector<std::byte> bytes(datagram_max(env_.thresholds) + random_.between(1, 1000));
   const ConstBytes whole(bytes);

@@ -1,5 +1,5 @@
-// The part of an application that sends messages. It poisons buffers as soon as the library gives them back,
-// so a send that still reads one sends wrong bytes.
+// The part of an application that sends messages. It poisons each buffer as soon as the library gives it
+// back. So a send that still reads such a buffer sends wrong bytes.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,14 @@ class MessageSender {
   MessageSender(const ApplicationEnvironment& environment, SeededRandom& random, Quarantine& quarantine)
       : env_(environment), random_(random), quarantine_(quarantine) {}
 
-  /// True if a message waits for the engine to have space for it.
+  /// Returns true if a composed message waits until the engine has space for it.
   bool must_retry() const { return retry_ != 0; }
-  /// Draws a message to that host.
+  /// Draws a message to this host.
   void compose(HostNumber to);
-  /// Gives the composed message to the engine; false if that has no space for it.
+  /// Gives the composed message to the engine. Returns false if the engine has no space for it.
   bool post();
   void complete(const protocol::Completion& completion);
-  /// Sends whose completion is to come.
+  /// Returns how many sends have not completed yet.
   std::size_t under_way() const { return under_way_; }
 
  private:

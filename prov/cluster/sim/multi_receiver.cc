@@ -9,11 +9,12 @@
 namespace cluster::sim {
 namespace {
 
-/// Tells contexts of these buffers from all others.
+/// Marks the contexts of these buffers.
 constexpr std::uint64_t kMultiContext = std::uint64_t{1} << 51;
 constexpr std::byte kUnused{0xA6};
 constexpr std::byte kTaken{0xA7};
-/// Some buffers are released once so much of them is used: a few small messages come to the very limit.
+/// Some buffers must be released once a drawn number of bytes, at most this, is used. So a few small
+/// messages reach the limit exactly.
 constexpr std::size_t kFewBytes = 256;
 
 }  // namespace
@@ -38,7 +39,7 @@ bool MultiReceiver::post_buffers(std::size_t largest_message) {
     receive.ignore = ~std::uint64_t{0};
     if (random_.chance(kMillion / 4)) receive.from = random_.below(env_.hosts);
     receive.capacity = largest_message / 2 + random_.below(4 * largest_message) + kNumberedFrom;
-    // Enough for every message that is cut off to say which one it is.
+    // So even a message that is cut off is long enough to say which one it is.
     buffer.min_multi_recv = kNumberedFrom + random_.below(receive.capacity / 2);
     if (random_.chance(kMillion / 4)) buffer.min_multi_recv = receive.capacity - random_.below(kFewBytes);
     receive.position = env_.oracle.next_position();
@@ -99,10 +100,10 @@ const Message* MultiReceiver::take_piece(Buffer& buffer, const protocol::Complet
     fail(buffer, "got a message outside of it");
   }
   Piece piece{static_cast<std::size_t>(offset), completion.length};
-  Receive rest = receive;  // the message had what was left of the buffer
+  Receive rest = receive;  // the message could use the rest of the buffer
   rest.capacity = receive.capacity - piece.offset;
   const Message& message = env_.oracle.received(rest, completion, {begin, rest.capacity});
-  // Datagrams have no order, nor has what was sent to an earlier process on this address.
+  // Datagrams have no order. Nor have messages that were sent to an earlier process on this address.
   piece.ordered = !message.datagram && message.started.incarnation == receive.incarnation;
   piece.sender = std::uint64_t{message.from} << 32 | message.from_incarnation;
   piece.order = message.order;
@@ -111,7 +112,7 @@ const Message* MultiReceiver::take_piece(Buffer& buffer, const protocol::Complet
   return &message;
 }
 
-/// The buffer is the application's again.
+/// The library has given the buffer back.
 void MultiReceiver::release(Buffer& buffer) {
   const Receive& receive = buffer.receive;
   std::stable_sort(buffer.pieces.begin(), buffer.pieces.end(),
@@ -147,7 +148,7 @@ void MultiReceiver::release(Buffer& buffer) {
 void MultiReceiver::cancel(std::uint64_t context, Buffer& buffer) {
   if (buffer.receive.cancelled) return;
   const AllocationMeter::Scope scope(&env_.memory);
-  // False: it is full, and only waits for the last bytes of its messages.
+  // The result is false if the buffer is full, and only waits for the last bytes of its messages.
   buffer.receive.cancelled = env_.engine.cancel(reinterpret_cast<void*>(context));
 }
 

@@ -1,12 +1,13 @@
-// The part of an application that posts buffers for many messages (FI_MULTI_RECV) and judges how they are
+// The part of an application that posts buffers for many messages (FI_MULTI_RECV), and judges how they are
 // filled:
 //
-//   packed      messages lie one behind the other from the first byte on, without gaps, in the order of matching
-//   apart       no byte of a message that has been reported is written again, none behind the last message at all
-//   released    once, after everything else about the buffer, and only if less than the least space is left or
-//               the buffer was canceled or failed
+//   packed     messages follow each other from the first byte on, without gaps, in the order of matching
+//   apart      no byte of a reported message is written again, and no byte behind the last message is written
+//   released   the buffer is released once, after everything else that is reported about it. It then must
+//              have less free space than the application asked for, unless it was canceled, or it or a
+//              message failed
 //
-// What the messages are is the oracle's to judge, as for all receives.
+// The oracle judges the messages themselves, as for all receives.
 #pragma once
 
 #include <map>
@@ -24,11 +25,11 @@ class MultiReceiver {
   MultiReceiver(const ApplicationEnvironment& environment, SeededRandom& random, Quarantine& quarantine)
       : env_(environment), random_(random), quarantine_(quarantine) {}
 
-  /// True if the completion belongs to one of these buffers.
+  /// Returns true if the completion belongs to one of these buffers.
   static bool owns(const protocol::Completion& completion);
-  /// Keeps as many buffers posted as the plan says; true if one was posted.
+  /// Keeps as many buffers posted as the plan says. Returns true if it posted one.
   bool post_buffers(std::size_t largest_message);
-  /// Judges a completion. The message it reports, or null.
+  /// Judges a completion. Returns the message that it reports, or null.
   const Message* complete(const protocol::Completion& completion);
   void cancel_random();
   void cancel_all();
@@ -39,16 +40,16 @@ class MultiReceiver {
   struct Piece {
     std::size_t offset = 0;
     std::size_t length = 0;
-    std::uint64_t sender = 0;  ///< process that sent it
-    std::uint32_t order = 0;   ///< among the messages of its sender
-    bool ordered = false;      ///< matching order holds for it
+    std::uint64_t sender = 0;  ///< the process that sent it
+    std::uint32_t order = 0;   ///< position among the messages of its sender
+    bool ordered = false;      ///< the order of matching applies to it
   };
   struct Buffer {
     Receive receive;
     std::size_t min_multi_recv = 0;
     std::unique_ptr<std::byte[]> bytes;
     std::vector<Piece> pieces;
-    bool piece_failed = false;  ///< a message never came: its piece is a gap
+    bool piece_failed = false;  ///< a message failed, and its piece is a gap
     bool failed = false;        ///< the buffer itself ended with an error
   };
 

@@ -3,14 +3,14 @@
 
     mutate.py [--seeds 1000] [--jobs 2] [--only WORDS] [--scratch DIRECTORY] [--keep] [--check | --self-test]
 
-Works on a copy of the sources in a scratch directory, never on the tree itself, and compiles there only what a
-mistake touches. Prints a table: each mistake, and the first seed that detects it. Exit status 0 if all were
-detected; 1 if one was not, or if the text that a mistake replaces does not stand in the sources exactly once;
-2 usage.
+Works on a copy of the sources in a scratch directory, never on the tree itself, and compiles there only what
+a mistake touches. Prints a table: each mistake, and the first seed that detects it. Exit status: 0 if all
+were detected; 1 if one was not, or if the text that a mistake replaces does not occur in its file exactly
+once; 2 usage.
 
-    --only WORDS  those whose name contains the words
-    --check       only that every mistake still applies to the sources: takes a moment, compiles nothing
-    --self-test   the sources as they are must pass, and one mistake must be detected
+    --only WORDS  plants only the mistakes whose names contain these words
+    --check       only checks that every mistake still applies to the sources; compiles nothing
+    --self-test   checks that the unchanged sources pass, and that one mistake is detected
 """
 import argparse
 import pathlib
@@ -24,20 +24,21 @@ from mutations import MUTATIONS
 
 HERE = pathlib.Path(__file__).resolve().parent
 PROVIDER = HERE.parent
-# The simulator is made of every component below the interface, and of itself.
+# The simulator consists of every component below the interface, and of its own sources.
 INTERFACE = ("api", "provider")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
 # Which workload runs the sources of some folders; "any" runs the others.
 WORKLOADS = {"groups": ("group/", "seal/group"), "rings": ("os/ring",), "connections": ("connection/", "engine/connection_")}
 # Mistakes whose names contain this word need hosts with RDMA devices, and long messages.
 DEVICE = "device"
-# Other tests prove that the sources as they are pass; these seeds only show that the copy is complete.
+# Other tests prove that the unchanged sources pass. These seeds only show that the copy is complete.
 UNCHANGED_SEEDS = 20
 
 
 def sources(tree):
-    """Without what one kind of processor does by its own instructions, since _other.cc is for all; without the wrappers
-    of cancellation points, which are for the linker of the plugin; and as if built without the headers of libibverbs."""
+    """Returns the sources of the simulator. Files for one kind of processor are left out, because _other.cc
+    is for all. Files that need the headers of libibverbs are left out, and so are the wrappers of
+    cancellation points, which only the linker of the plugin needs."""
     components = [path for path in sorted((tree / "src").iterdir()) if path.is_dir() and path.name not in INTERFACE]
     found = [path for component in components for path in sorted(component.rglob("*.cc"))]
     found += sorted((tree / "print").glob("*.cc")) + sorted((tree / "sim").glob("*.cc"))
@@ -46,7 +47,7 @@ def sources(tree):
 
 
 def write_rules(tree, launcher):
-    # Relative paths: what was compiled in another scratch directory need not be compiled again.
+    # The paths are relative. So what was compiled in another scratch directory need not be compiled again.
     lines = [f"cxx = {launcher}{COMPILER} -Isrc -I.",
              "rule compile", "  command = $cxx -MMD -MF $out.d -c $in -o $out", "  depfile = $out.d", "  deps = gcc",
              "rule link", f"  command = {COMPILER} $in -o $out -lpthread"]
@@ -61,7 +62,7 @@ def write_rules(tree, launcher):
 
 
 def build(tree, jobs):
-    """None, or what the compiler reports."""
+    """Returns None, or what the compiler reports."""
     done = subprocess.run(["ninja", "-C", str(tree), "-j", str(jobs)], capture_output=True, text=True)
     if done.returncode == 0:
         return None
@@ -70,7 +71,7 @@ def build(tree, jobs):
 
 
 def first_failure(tree, seeds, jobs, security="none", workload="any", more=()):
-    """What the first seed that fails reports, or None."""
+    """Returns what the first seed that fails reports, or None."""
     done = subprocess.run([str(tree / "cluster-sim"), "--seed", "1", "--seeds", str(seeds), "--jobs", str(jobs),
                            "--security", security, "--workload", workload, "--first-failure", "--quiet", *more], capture_output=True, text=True)
     if done.returncode == 0:
@@ -83,7 +84,7 @@ def first_failure(tree, seeds, jobs, security="none", workload="any", more=()):
 
 
 def problem_of(tree, mutation):
-    """Why a mistake cannot be planted in the sources of the tree, or None."""
+    """Returns why a mistake cannot be planted in the sources of the tree, or None."""
     _, name, old, _ = mutation
     path = tree / "src" / name
     if not path.exists():
@@ -93,7 +94,7 @@ def problem_of(tree, mutation):
 
 
 def detect(tree, mutation, options):
-    """(detected, what is printed)"""
+    """Plants a mistake. Returns whether it was detected, and what to print."""
     problem = problem_of(tree, mutation)
     if problem:
         return False, problem
@@ -115,7 +116,7 @@ def detect(tree, mutation, options):
 
 
 def check(chosen):
-    """Every mistake still applies."""
+    """Checks that every mistake still applies to the sources."""
     problems = [(mutation[0], problem_of(PROVIDER, mutation)) for mutation in chosen]
     for name, problem in problems:
         if problem:

@@ -1,6 +1,7 @@
-"""What mutate.py breaks, one at a time: a name, a file below src/, text that stands there exactly once, and what it
-becomes. Each is a mistake that could be made, and that the simulator must detect. Mistakes that only unit tests can show
-are not in the list (docs/simulation.md)."""
+"""The mistakes that mutate.py plants, one at a time. Each entry has a name, a file below src/, a text that
+occurs in this file exactly once, and the text that replaces it. Each is a mistake that somebody could make,
+and that the simulator must detect. Mistakes that only unit tests can detect are not in the list
+(docs/simulation.md)."""
 
 MUTATIONS = [
     ("drops an acknowledged range", "reliability/receive_window.cc",
@@ -211,7 +212,7 @@ MUTATIONS = [
      "        courier_.watch(from);\n",
      ""),
     ("a late accept is not answered", "connection/connection_end.cc",
-     "        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up\n",
+     "        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up, or has another peer\n",
      "        return;\n"),
     ("an accept connects to whoever has the address now", "engine/connection_endpoint.cc",
      " || message.kind == Kind::accept;",

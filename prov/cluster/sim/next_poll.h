@@ -1,5 +1,5 @@
-// When a host polls next. An earlier moment takes the place of a later one; the event that was planned for the
-// later one is known by its number, and is then overtaken. While the host is busy it does not poll.
+// When a host polls next. An earlier time replaces a later one. The event that was planned for the later
+// time still happens, but begin() recognises it by its number. While the host is busy it does not poll.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,14 @@ namespace cluster::sim {
 
 class NextPoll {
  public:
-  /// The host polls at `at` or earlier, but not while it is busy.
+  /// Makes the host poll at `at` or earlier, but not while it is busy.
   void move_to(Time at, EventQueue& events, EventHandler& host) {
     at = std::max({at, busy_until_, events.now()});
     if (at >= at_) return;
     at_ = at;
     events.plan(at, host, ++number_);
   }
-  /// The event of that number happens. False: it was overtaken by an earlier one.
+  /// The event with this number happens. Returns false if an earlier poll has replaced it.
   bool begin(std::uint64_t number) {
     if (number != number_) return false;
     at_ = kNever;

@@ -33,7 +33,8 @@ std::size_t ObservedLink::send_burst(std::span<const link::OutFrame> frames) {
   return taken;
 }
 
-/// The opening of a frame, whether the frame holds nothing else, and whose session it goes to.
+/// Shows a sent frame to the judges: its opening, whether it contains nothing else, and to whose session it
+/// goes.
 void ObservedLink::show_sent(const link::OutFrame& frame) {
   constexpr std::size_t flags_at = offsetof(wire::FrameHeader, flags);
   const HostNumber to = host_of(frame.path->to);
@@ -75,7 +76,8 @@ std::size_t ObservedLink::receive_burst(std::span<link::InFrame> frames) {
   return count;
 }
 
-/// How many of the bytes the engine may read in this turn. What is no frame takes no other with it.
+/// Returns how many of the bytes the engine may read in this turn. If a datagram is no frame, no genuine
+/// frame may be lost with it.
 std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
   for (link::ArrivalWalk walk(arrival); !walk.done();) {
     const ConstBytes rest = walk.datagram();
@@ -89,8 +91,7 @@ std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
     if (packet == nullptr)
       throw SafetyFailure("host " + std::to_string(host_) + " reads what no packet brought");
     walk.pass(1, view.length);
-    if (packet->forged)
-      continue;  // by a host beside the cluster: what comes of it is judged where it would be delivered
+    if (packet->forged) continue;  // sent by an attacker beside the cluster; others judge what becomes of it
     if (!session_peers_.read(view, network_.now()))
       return static_cast<std::size_t>(rest.data() - arrival.bytes.data());
     if (integrity() == wire::Integrity::seal) judge(*packet);
@@ -99,7 +100,8 @@ std::size_t ObservedLink::show_read(const link::InFrame& arrival) {
   return arrival.bytes.size();
 }
 
-/// Where it is known which bytes are one datagram, nothing in it was sent by a host and arrived unharmed.
+/// If the link says which bytes are one datagram, a refused datagram must not contain an undamaged frame of
+/// a host.
 void ObservedLink::check_refused(ConstBytes bytes, const link::InFrame& arrival) const {
   if (arrival.segment == 0) return;
   for (const SimLink* wire : wires_) {
@@ -115,7 +117,7 @@ const Packet* ObservedLink::origin_of(const std::byte* at) const {
   return nullptr;
 }
 
-/// Of a frame that the seal has let through.
+/// Judges a frame that the seal has let through.
 void ObservedLink::judge(const Packet& packet) {
   if (packet.maker == Packet::Maker::forger)
     throw SafetyFailure("host " + std::to_string(host_) + " takes a frame that was forged on the way");

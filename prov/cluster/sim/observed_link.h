@@ -1,8 +1,9 @@
-// The link of a simulated engine: it shows the oracle every frame that the engine sends and reads. With a key
-// it stands above the seal and sees opened frames. It then also checks that no frame of a host without the
-// key passes the seal, and that no sealed frame passes twice.
+// The link of a simulated engine. It shows the oracle every frame that the engine sends and reads. If the
+// host has a key, this link stands above the seal and sees opened frames. It then also checks that no frame
+// of a host without the key passes the seal, and that no sealed frame passes twice.
 //
-// The engine reads a frame of the wrong peer (session_peers.h) alone in its turn; other arrivals wait here.
+// The engine must read a frame of the wrong peer (session_peers.h) alone in a turn. Meanwhile other arrivals
+// wait in this link.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@ namespace cluster::sim {
 
 class ObservedLink final : public link::Link {
  public:
-  /// `wires`: at the lower end of `inner`, which owns them.
+  /// `wires`: the links at the lower end of `inner`, which owns them.
   ObservedLink(std::unique_ptr<link::Link> inner, const std::vector<SimLink*>& wires,
                const SimNetwork& network, Oracle& oracle, SessionPeers& session_peers, HostNumber host);
 
@@ -35,9 +36,9 @@ class ObservedLink final : public link::Link {
     return inner_->read_path_errors(errors);
   }
 
-  /// True if frames wait that have left the wires.
+  /// Returns true if frames that have left the wires wait in this link.
   bool has_frames() const { return held_begin_ < held_end_; }
-  /// The process is being killed: no observer sees what its engine still does.
+  /// The process is being killed. The oracle no longer sees what its engine sends.
   void disconnect() { disconnected_ = true; }
 
  private:

@@ -131,8 +131,9 @@ void Oracle::match(const Receive& receive, const Message& message) {
                          receive.ignore};
   if (!receive.tagged) criteria.ignore = ~std::uint64_t{0};
   if (!criteria.accepts(message.tag)) fail("matched a receive that does not take it", message);
-  // Late copies of frames to an earlier incarnation, perhaps of two sessions that have both ended: each
-  // session keeps its order, but a receiver that knows neither session cannot order the two.
+  // The order of messages to an earlier incarnation is not judged. They came in late copies of frames,
+  // perhaps of two sessions that have both ended. Each session keeps its order, but a receiver that knows
+  // neither session cannot order the two.
   if (message.started.incarnation != receive.incarnation) return;
   std::uint64_t lane = mix64(std::uint64_t{message.from} << 32 | message.to);
   lane = mix64(lane ^ std::uint64_t{message.from_incarnation} << 32 ^ receive.incarnation);
@@ -149,7 +150,7 @@ const Message& Oracle::received(const Receive& receive, const Completion& comple
       identify(receive, completion, content.first(std::min(content.size(), completion.length)));
   const bool fits = message.length <= receive.capacity;
   const std::size_t length = fits ? message.length : receive.capacity;
-  // `lost` belongs to failures; a success leaves it as it was (protocol/completion.h: push_success).
+  // `lost` has a meaning for failures only. A success does not set it (protocol/completion.h: push_success).
   const bool lost_right = fits || completion.lost == message.length - length;
   if (completion.status != (fits ? Status::ok : Status::truncated) || completion.length != length ||
       !lost_right) {
@@ -221,7 +222,8 @@ void Oracle::receive_failed(const Receive& receive, const Completion& completion
   const HostNumber peer = peer_known ? host_of(completion.peer) : 0;
   const bool lost_peer = completion.status == Status::reset || completion.status == Status::unreachable ||
                          completion.status == Status::refused || completion.status == Status::ended;
-  // The completion does not name the incarnation of the peer: any change of incarnations permits the error.
+  // The completion does not name the incarnation of the peer, so any change of incarnations permits the
+  // error.
   const bool permitted =
       lost_peer && peer_known &&
       incarnations_.operation_failed(receive.host, peer, {kFirstIncarnation, receive.started});
@@ -255,14 +257,14 @@ void Oracle::frame_read(HostNumber at, const Packet& packet, const wire::FrameVi
     using wire::SegmentKind;
     if (segment.kind != SegmentKind::eager && segment.kind != SegmentKind::eager_first) return;
     Message* message = find(segment.has_data(), segment.data, segment.tagged(), segment.tag, payload);
-    // A late copy of what arrived long ago is no arrival.
+    // A late copy of a message that arrived long ago is no arrival.
     const bool over = message != nullptr && message->arrived_incarnation != 0 &&
                       (stale || message->state == State::succeeded);
     if (message != nullptr && message->to == at && !over) message->arrived_incarnation = incarnations_.of(at);
   });
 }
 
-/// Every copy of a datagram that an engine reads may go to a receive once.
+/// Counts a datagram that an engine reads. Each copy of a datagram may go to one receive.
 void Oracle::datagram_read(HostNumber at, const wire::FrameView& view) {
   each_segment(view.segments, [&](const wire::Segment& segment, ConstBytes payload) {
     Message* message = find(segment.has_data(), segment.data, false, 0, payload);

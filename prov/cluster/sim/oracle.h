@@ -1,15 +1,14 @@
 // The oracle knows every message of the run and judges how the engines handle them:
 //
-//   exactly once      a message reaches one receive of an incarnation of its receiver, an operation ends once
-//   order             matching follows the order of sends and of receives, per pair and kind
-//   intact            bytes, tag, data, length and sender are the message's own
-//   promises          a send that completed "transmitted" has arrived at the peer's library; what has
-//                     arrived there is delivered whatever becomes of the sender
-//   errors            an operation fails only if something happened to one of its two processes, or
-//                     the network was gone for longer than the peer timeout
-//   nothing is lost   in the end every message that must arrive has
+//   exactly once      a message ends in one receive of an incarnation of its receiver, an operation ends once
+//   order             matching follows the order of sends and of receives, for each pair and kind
+//   intact            bytes, tag, data, length and sender are those of the message
+//   promises          when a send completes at the level `transmit`, the peer's library has the message, and
+//                     delivers it whatever becomes of the sender
+//   errors            an operation fails only if sim/incarnations.h permits it
+//   nothing is lost   in the end every message that must arrive has arrived
 //
-// It sees what applications see, and the frames that engines read from their links.
+// The oracle sees what applications see, and the frames that engines read from their links.
 #pragma once
 
 #include <map>
@@ -33,39 +32,38 @@ namespace cluster::sim {
 
 struct Message {
   enum class State : std::uint8_t {
-    composed,   ///< the engine has not taken it
-    under_way,  ///< its completion is to come
-    silent,     ///< not to be reported: no completion will come, unless it fails
+    composed,   ///< the engine has not accepted it yet
+    under_way,  ///< its completion has not come yet
+    silent,     ///< not to be reported: a completion comes only if it fails
     succeeded,
     failed,
-    abandoned,  ///< its sender is no more
+    abandoned,  ///< its sender's process has ended
   };
 
   MessageNumber number = 0;
   HostNumber from = 0;
   HostNumber to = 0;
   std::uint32_t from_incarnation = 0;
-  OperationStart started;                 ///< when it was taken
-  std::uint32_t arrived_incarnation = 0;  ///< of the receiver that read its beginning; 0: none
+  OperationStart started;                 ///< when the engine accepted it
+  std::uint32_t arrived_incarnation = 0;  ///< of the receiver that read its first segment; 0: none
   std::uint32_t received_incarnation = 0;
   State state = State::composed;
   bool tagged = false;
   bool has_data = false;
   bool injected = false;
-  bool reported = true;                     ///< false: only a failure will be
-  bool datagram = false;                    ///< may be lost, repeated, and late
-  std::uint32_t arrivals = 0;               ///< datagrams: frames with it that an engine has read
-  std::uint32_t deliveries = 0;             ///< datagrams: receives that got it
-  std::uint32_t discarded_incarnation = 0;  ///< of the receiver that threw it away; 0: none has
-  std::uint32_t peeked_incarnation = 0;     ///< of the receiver that has last found it by a peek; 0: none has
-  std::uint32_t lost_incarnation =
-      0;  ///< of the receiver of which a receive ended with an error in its place
+  bool reported = true;                        ///< false: a completion comes only if it fails
+  bool datagram = false;                       ///< may be lost, repeated, and late
+  std::uint32_t arrivals = 0;                  ///< datagrams: frames with it that an engine has read
+  std::uint32_t deliveries = 0;                ///< datagrams: receives that got it
+  std::uint32_t discarded_incarnation = 0;     ///< of the receiver that discarded it; 0: none has
+  std::uint32_t peeked_incarnation = 0;        ///< of the receiver whose peek found it last; 0: none
+  std::uint32_t lost_incarnation = 0;          ///< of the receiver that lost it: a receive failed instead
   std::uint32_t perhaps_lost_incarnation = 0;  ///< the same, but the receive had another cause to fail, too
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   std::size_t length = 0;
-  std::uint32_t order = 0;        ///< among those of its pair and kind
-  std::size_t remote_before = 0;  ///< remote operations of its pair that were accepted before it
+  std::uint32_t order = 0;        ///< position among those of its pair and kind
+  std::size_t remote_before = 0;  ///< how many remote operations of its pair were accepted before it
   protocol::CompletionLevel completion_level = protocol::CompletionLevel::transmit;
 };
 
@@ -78,7 +76,7 @@ struct Receive {
   std::size_t capacity = 0;
   bool tagged = false;
   bool cancelled = false;
-  bool claimed = false;        ///< takes a message that was matched when it was claimed
+  bool claimed = false;        ///< takes a message that a peek has claimed
   std::uint64_t position = 0;  ///< among the receives and claims of its host
   std::uint64_t started = 0;   ///< the moment when it was posted
 };
@@ -88,10 +86,10 @@ struct OracleTotals {
   std::uint64_t delivered_bytes = 0;
   std::uint64_t failures = 0;             ///< sends and receives that ended with an error
   std::uint64_t datagram_arrivals = 0;    ///< frames with datagrams that engines have read
-  std::uint64_t datagram_deliveries = 0;  ///< receives that got one
+  std::uint64_t datagram_deliveries = 0;  ///< receives that got a datagram
 };
 
-/// Tags of a pair count up from 0.
+/// Returns the tag of a message between these hosts. `serial` counts the tagged messages of the pair from 0.
 std::uint64_t tag_of(HostNumber from, HostNumber to, std::uint32_t serial);
 
 class Oracle {
@@ -99,41 +97,42 @@ class Oracle {
   explicit Oracle(std::size_t hosts);
 
   // --- messages ---
-  /// A message of this shape, not yet given to an engine.
+  /// Adds a message of this shape. No engine has accepted it yet.
   Message& compose(Message shape);
   Message& message(MessageNumber number) { return messages_[number - 1]; }
   void accepted(MessageNumber number);
   void send_ended(const protocol::Completion& completion);
-  /// Of the next tagged message that will be composed for this pair.
+  /// Returns the tag of the next tagged message that will be composed for this pair.
   std::uint64_t next_tag(HostNumber from, HostNumber to) { return tag_of(from, to, lanes_[{from, to}].tags); }
 
   // --- receives ---
   std::uint64_t next_position() { return ++positions_; }
-  /// A receive has its message. `content`: what the buffer holds of it.
+  /// A receive has got its message. `content`: what the buffer holds of it.
   const Message& received(const Receive& receive, const protocol::Completion& completion, ConstBytes content);
   void receive_failed(const Receive& receive, const protocol::Completion& completion);
   enum class PeekEffect : std::uint8_t { stays, claimed, gone };
-  /// A peek has found a message. Receiving or dropping a claimed one later is no second match.
+  /// A peek has found a message. If the peek claims the message, the two match now. So the later receive or
+  /// discard of the message is no second match.
   const Message& peeked(const Receive& peek, const protocol::Completion& completion, PeekEffect effect);
-  /// A claimed message is gone when the application tries to receive it.
+  /// Throws: a claimed message is gone when the application tries to receive it.
   void claimed_message_missing(MessageNumber number) const;
-  /// A claimed message was thrown away.
+  /// A claimed message was discarded.
   void dropped(Message& message);
 
   // --- incarnations ---
   Incarnations& incarnations() { return incarnations_; }
   const Incarnations& incarnations() const { return incarnations_; }
-  /// The process has ended: no completion of its sends will come.
+  /// The process of the host has ended. No completion of its sends will come.
   void incarnation_ends(HostNumber host);
-  /// An engine looks at a frame, which has passed the gate.
+  /// An engine reads a frame that has passed the gate.
   void frame_read(HostNumber at, const Packet& packet, const wire::FrameView& view, Time now);
 
   // --- in the end ---
-  /// Messages that must still come to this host.
+  /// Returns how many messages must still come to this host.
   std::size_t undelivered(HostNumber host, bool tagged);
   /// Throws if a send is still under way, or a message that must have arrived has not.
   void check_complete();
-  /// The first few of what is still awaited.
+  /// Describes the first few messages that are still awaited.
   std::string unfinished() const;
 
   std::uint64_t messages() const { return messages_.size(); }
@@ -157,10 +156,11 @@ class Oracle {
 
   std::vector<Message> messages_;
   Incarnations incarnations_;
-  /// By receiver, session and sequence. Each frame has an assembly of its own, because late copies, which
-  /// the engine refuses before it assembles, must not displace a frame.
+  /// Assemblies of frames that came in parts, by receiver, session and sequence. Each frame has an assembly
+  /// of its own. In a common assembly, late copies could displace a frame: the engine itself refuses such
+  /// copies before it assembles.
   std::map<std::tuple<HostNumber, std::uint32_t, std::uint32_t>, reliability::PartAssembly> parts_;
-  std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it and perhaps still to come
+  std::vector<std::vector<MessageNumber>> open_;  ///< by receiver: sent to it, and perhaps still to come
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   MatchOrder order_;
   std::uint64_t positions_ = 0;

@@ -1,5 +1,5 @@
-// A frame between hosts, and the memory of all of them: events name packets in transit by their slot, and the
-// slot is reused once the packet has arrived or is lost.
+// A frame between hosts, and the pool of all these packets. Events name packets in transit by their slot. A
+// slot is used again once its packet has arrived or is lost.
 #pragma once
 
 #include <cstddef>
@@ -16,27 +16,27 @@ using HostNumber = std::uint32_t;
 using RailNumber = std::uint32_t;
 
 struct Packet {
-  /// Whose the frame is. A host on the path sends frames again, and makes some of its own.
+  /// Who made the frame. A host on the path replays frames, and forges some.
   enum class Maker : std::uint8_t { endpoint, replayer, forger };
   std::vector<std::byte> bytes;
-  std::uint64_t number = 0;  ///< of what the sender's process sent; copies have the same
+  std::uint64_t number = 0;  ///< counts the frames that hosts have sent; copies have the same number
   Maker maker = Maker::endpoint;
   HostNumber from = 0;
   HostNumber to = 0;
   RailNumber rail = 0;
   std::uint32_t incarnation = 0;  ///< of the sender's process
   Time sent_at{};
-  Time arrived{};             ///< at the receiving process
-  bool ethertype = false;     ///< an EtherType frame
-  bool damaged = false;       ///< on its way
-  bool forged = false;        ///< by an attacker, whomever it claims to come from...
-  std::uint16_t port = 0;     ///< ...and from which port; 0: the usual one
-  std::uint16_t to_port = 0;  ///< 0: whichever the receiver has
+  Time arrived{};             ///< when it reached the receiving process
+  bool ethertype = false;     ///< takes the EtherType path
+  bool damaged = false;       ///< by the network
+  bool forged = false;        ///< made by an attacker; `from` is the host that the attacker claims to be
+  std::uint16_t port = 0;     ///< the sender's port; 0: the usual one
+  std::uint16_t to_port = 0;  ///< the receiver's port; 0: its present one
 };
 
 class PacketPool {
  public:
-  /// One without bytes.
+  /// Returns a packet without bytes.
   std::unique_ptr<Packet> make() {
     if (spare_.empty()) return std::make_unique<Packet>();
     std::unique_ptr<Packet> packet = std::move(spare_.back());
@@ -46,7 +46,7 @@ class PacketPool {
   }
   void recycle(std::unique_ptr<Packet> packet) { spare_.push_back(std::move(packet)); }
 
-  /// Keeps a packet in transit; returns its slot.
+  /// Keeps a packet in transit. Returns its slot.
   std::uint32_t keep(std::unique_ptr<Packet> packet) {
     if (free_slots_.empty()) {
       free_slots_.push_back(static_cast<std::uint32_t>(in_transit_.size()));

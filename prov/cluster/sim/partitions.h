@@ -1,5 +1,5 @@
-// Between which hosts a rail carries nothing at the moment. One way or both, for all frames or all but those of the
-// EtherType path.
+// Between which hosts a rail carries nothing now: in one direction or both, for all frames or for all but
+// those of the EtherType path.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 namespace cluster::sim {
 
-/// Frames of the rail from a host with a bit of `from` to one with a bit of `to` in its group are lost.
+/// A frame on this rail is lost if its sender is marked in `from`, and its receiver is marked in `to`.
 struct Cut {
   RailNumber rail = 0;
   std::vector<bool> from;
@@ -24,7 +24,7 @@ class Partitions {
   void remove(RailNumber rail) {
     std::erase_if(cuts_, [rail](const Cut& cut) { return cut.rail == rail; });
   }
-  /// While the switches reboot, no rail carries anything.
+  /// `all`: no rail carries anything, because the switches reboot.
   void stop_all(bool all) { all_ = all; }
   void clear() {
     cuts_.clear();

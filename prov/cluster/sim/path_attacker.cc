@@ -25,7 +25,7 @@ void set_header(Packet& packet, FrameHeader header) {
   std::memcpy(packet.bytes.data(), &header, sizeof header);
 }
 
-/// As an endpoint without a key would send it.
+/// Sets the checksum that an endpoint without a key would send.
 void set_checksum(Packet& packet) {
   const ConstBytes all = packet.bytes;
   FrameHeader header = header_of(packet);
@@ -45,7 +45,7 @@ PathAttacker::PathAttacker(SimNetwork& network, std::uint32_t hosts, SeededRando
       random_(random),
       rate_(random_.pick(std::array<std::uint32_t, 4>{2'000, 20'000, 100'000, 300'000})) {}
 
-/// It leaves damaged frames alone: flipping one more bit could repair the frame.
+/// Leaves damaged frames alone: if one more bit flips, the frame may be right again.
 void PathAttacker::see(const Packet& packet) {
   if (packet.damaged || packet.bytes.size() < sizeof(FrameHeader)) return;
   if (kept_.empty() || random_.chance(100'000) || is_of_setup(packet)) keep(packet);
@@ -71,7 +71,7 @@ void PathAttacker::attack(const Packet& packet) {
   if (repeats || forge(made)) network_.inject(made, draw_delay());
 }
 
-/// False: nothing came of it that differs from what an endpoint has sent.
+/// Forges a frame. Returns false if the result does not differ from what an endpoint has sent.
 bool PathAttacker::forge(Packet& packet) {
   const std::vector<std::byte> before = packet.bytes;
   switch (random_.below(7)) {
@@ -87,9 +87,9 @@ bool PathAttacker::forge(Packet& packet) {
   return packet.bytes != before;
 }
 
-/// Sends the frame to another host than it was sent to, or in the name of another one. A host sends a frame to
-/// itself only to answer a keep-alive that this attacker has redirected. If the attacker sent that frame on to
-/// the host that asked, it would be the genuine answer.
+/// Sends the frame to another host than it was sent to, or in the name of another one. A frame from a host
+/// to itself is left alone. A host sends such a frame only to answer a keep-alive that this attacker has
+/// redirected. If the attacker sent this answer on to the host that asked, it would be the genuine answer.
 bool PathAttacker::redirect(Packet& packet) {
   if (packet.from == packet.to) return false;
   HostNumber& end = random_.chance(500'000) ? packet.to : packet.from;
@@ -98,7 +98,7 @@ bool PathAttacker::redirect(Packet& packet) {
   return end != before;
 }
 
-/// A few bits anywhere, the counter by a little, or the end.
+/// Flips a few bits anywhere, changes the counter a little, or cuts off the end.
 void PathAttacker::alter(Packet& packet) {
   std::vector<std::byte>& bytes = packet.bytes;
   if (random_.chance(200'000) && bytes.size() > sizeof(FrameHeader) + sizeof(SealTrailer)) {
@@ -121,7 +121,8 @@ void PathAttacker::alter(Packet& packet) {
   }
 }
 
-/// The header of one, and what another carries. Datagrams to one host differ in nothing else: then it is a copy.
+/// Puts the header of this frame before the content of another. If the two frames differ in the header only,
+/// the result is a copy, and the function returns false.
 bool PathAttacker::splice(Packet& packet) {
   const FrameHeader header = header_of(packet);
   const Packet& other = pick_kept();
@@ -130,7 +131,7 @@ bool PathAttacker::splice(Packet& packet) {
   return packet.bytes != other.bytes;
 }
 
-/// The same without its seal, as if there were no key; what is encrypted stays what it is.
+/// Removes the seal, as if there were no key. What is encrypted stays encrypted.
 void PathAttacker::unseal(Packet& packet) {
   FrameHeader header = header_of(packet);
   if ((header.flags & wire::frame_flag::kSealed) == 0) return;
@@ -141,7 +142,8 @@ void PathAttacker::unseal(Packet& packet) {
   set_checksum(packet);
 }
 
-/// Another kind, other flags: resets, farewells, keep-alives, notices, with a checksum or a seal that was another's.
+/// Draws another kind and other flags: resets, farewells, keep-alives, notices. If the frame then counts as
+/// sealed, its seal is that of the original frame. Otherwise its checksum is right.
 void PathAttacker::draw_header(Packet& packet) {
   FrameHeader header = header_of(packet);
   header.kind = static_cast<std::uint8_t>(

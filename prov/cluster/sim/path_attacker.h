@@ -1,8 +1,14 @@
-// A host on the path, without the key of the job. It sees every frame that passes the switch, keeps some, also of
-// processes that have ended, and sends: the same once more, soon or late; the same to another host, or back to its
-// sender; altered ones; parts of two in one; and frames without a seal that look like those of an endpoint without a
-// key. It sends all of these in the name of other hosts. It drops no frame: that it could deny service is
-// documented (fi_cluster_security(7)).
+// A host on the path, without the key of the job. It sees every frame that passes the switch, and keeps
+// some, even frames of processes that have ended. It sends, always in the name of a host:
+//
+//   - a frame once more, soon or late
+//   - a frame to another host, or back to its sender
+//   - an altered frame
+//   - the header of one frame with the content of another
+//   - a frame without its seal, as an endpoint without a key would send it
+//   - a frame of another kind, or with other flags
+//
+// It drops no frame. That a host on the path can deny service is documented (fi_cluster_security(7)).
 //
 // It acts only when a frame passes, so a silent network stays silent.
 #pragma once
@@ -37,7 +43,7 @@ class PathAttacker final : public NetworkTap {
   SimNetwork& network_;
   std::uint32_t hosts_;
   SeededRandom random_;
-  std::uint32_t rate_;  ///< frames with which it acts, parts in a million
+  std::uint32_t rate_;  ///< chance of an attack for each frame that passes, in a million
   std::vector<Packet> kept_;
 };
 

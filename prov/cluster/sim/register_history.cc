@@ -7,7 +7,8 @@ namespace {
 
 std::string text(const AtomicRecord& record) { return "atomic operation " + std::to_string(record.number); }
 
-/// True if `first` was executed before `second` in any order that explains what both sides saw.
+/// Returns true if `first` precedes `second` in every order: it ended before `second` was accepted, or the
+/// same process ordered it first.
 bool precedes(const AtomicRecord& first, const AtomicRecord& second) {
   if (first.ended_at != 0 && first.ended_at < second.accepted_at) return true;
   return first.source == second.source && first.accepted_at < second.accepted_at;
@@ -21,7 +22,7 @@ std::size_t RegisterHistory::add(std::uint64_t number, std::uint64_t source, Eff
   return entries_.size() - 1;
 }
 
-/// True if the operation is known to have replaced the value it fetched.
+/// Returns true if the operation is known to have replaced the value that it fetched.
 bool RegisterHistory::has_replaced(const Entry& entry) {
   if (!entry.record.fetched || entry.effect == Effect::reads) return false;
   return entry.effect == Effect::writes || *entry.record.fetched == entry.comparand;
@@ -48,7 +49,7 @@ const RegisterHistory::Entry* RegisterHistory::replacer_of(std::uint64_t value) 
   return found == entries_.end() ? nullptr : &*found;
 }
 
-/// What is wrong if `reader` sees `value` in the word; nothing if some order explains it.
+/// Returns what is wrong if `reader` sees `value` in the word, or an empty text if some order explains it.
 std::string RegisterHistory::check_stale(const AtomicRecord& reader, std::uint64_t value) const {
   const Entry* const writer = writer_of(value);
   if (value != 0 && writer == nullptr) {
@@ -101,7 +102,7 @@ std::string RegisterHistory::check_final(std::uint64_t value) const {
   last.source = ~std::uint64_t{0};
   if (replacer_of(value) != nullptr) return "the final value " + std::to_string(value) + " had been replaced";
   if (std::string wrong = check_stale(last, value); !wrong.empty()) return "at the end: " + wrong;
-  // Values that nothing known has replaced, against operations that may have replaced something.
+  // Counts the values that no known operation has replaced, and the operations that may have replaced one.
   std::size_t left = value != 0 && replacer_of(0) == nullptr ? 1 : 0;
   std::size_t unknown = 0;
   for (const Entry& entry : entries_) {

@@ -1,9 +1,9 @@
 // A model of the kernel for ring groups: packet sockets on one interface, and their fanout groups.
 //
-// A fanout group is an array. A socket that enters goes to its end. When one leaves, the last takes its
-// place. The group has no sockets while the interface is down; afterwards they enter again in the order of
-// their creation. A socket leaves when nobody has it open any more: no process, and not the keeper
-// (os/ring_keeper.h).
+// A fanout group is an array of sockets. A socket that enters goes to the end of the array. When a socket
+// leaves, the last one takes its place. The group has no sockets while the interface is down. Afterwards
+// they enter again in the order of their creation. A socket leaves when neither a process nor the keeper
+// (os/ring_keeper.h) has it open any more.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class RingKernelModel {
   static constexpr Holder kKeeper = 0;
 
   void open(std::uint64_t socket, Holder holder);
-  /// Another descriptor of the socket. Returns false if there is no such socket.
+  /// Gives this holder a descriptor of the socket. Returns false if there is no such socket.
   bool hold(std::uint64_t socket, Holder holder);
   /// Closes all descriptors of this holder.
   void close(Holder holder);
@@ -55,7 +55,7 @@ class RingKernelModel {
   void link(std::uint64_t socket);
   void remove(std::uint64_t socket);
 
-  /// By serials, which rise in the order of creation.
+  /// By serial number. Serial numbers rise in the order of creation.
   std::map<std::uint64_t, Socket> sockets_;
   std::map<std::uint32_t, std::vector<std::uint64_t>> arrays_;
   std::map<std::uint32_t, os::FilterProgram> programs_;
@@ -64,7 +64,7 @@ class RingKernelModel {
 };
 
 /// Runs a program of a fanout group on a packet, as the kernel does. Knows only the instructions that
-/// os::spreading() uses; throws std::logic_error at any other.
+/// os::spreading() uses, and throws std::logic_error at any other.
 std::uint32_t run_program(const os::FilterProgram& program, std::span<const unsigned char> packet);
 
 }  // namespace cluster::sim

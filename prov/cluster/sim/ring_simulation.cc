@@ -13,7 +13,7 @@ namespace {
 constexpr os::RingLayout kLayout{2048, 1};
 constexpr Duration kSettleMax = 60s;
 constexpr std::uint64_t kStepsMax = 2'000'000;
-constexpr unsigned kCallsMax = 25;  ///< a member makes about as many
+constexpr unsigned kCallsMax = 25;  ///< a member makes about so many calls of the kernel
 
 std::uint64_t note_of(int what, std::size_t process) {
   return static_cast<std::uint64_t>(what) << 32 | process;
@@ -128,7 +128,7 @@ void RingSimulation::start_one() {
   plan(random_.between(0us, 3ms), What::next, number);
 }
 
-/// Two join, two die at the same time, one leaves, or the interface goes down and comes up.
+/// Two processes join, two die at the same time, one leaves, or the interface goes down and comes up.
 void RingSimulation::make_trouble() {
   const auto alive = [](const Process& each) { return each.state < State::left && !each.leaves; };
   const auto population =
@@ -154,7 +154,7 @@ void RingSimulation::make_trouble() {
   for (Process& each : processes_) each.calls_left = 0;
 }
 
-/// The kernel releases the locks and closes the sockets of a dead process in any order.
+/// Kills a process. The kernel then releases its locks and closes its sockets in any order.
 void RingSimulation::kill(std::size_t process) {
   Process& one = processes_[process];
   one.state = State::dead;
@@ -219,7 +219,7 @@ void RingSimulation::leave(std::size_t process) {
   plan(random_.between(0us, 1ms), What::closed, process);
 }
 
-/// What a process does next. It dies here if its calls are used up.
+/// Makes the next step of a process. The process dies here if its calls are used up.
 void RingSimulation::step(std::size_t process) {
   Process& one = processes_[process];
   if (one.state >= State::left) return;
@@ -259,7 +259,7 @@ void RingSimulation::step(std::size_t process) {
   }
 }
 
-/// The last process of the group has ended, and with it its table and its keeper.
+/// The last process of the group has ended. The table and the keeper of the group end with it.
 void RingSimulation::end_group() {
   kernel_.close(RingKernelModel::kKeeper);
   table_.reset();
@@ -309,7 +309,7 @@ void RingSimulation::handle_event(std::uint64_t note) {
   }
 }
 
-/// Every process that lives has its ring, and those that leave have left.
+/// Returns true if every process that lives has its ring, and those that leave have left.
 bool RingSimulation::settled() const {
   return over_ && kernel_.up() && std::ranges::all_of(processes_, [](const Process& each) {
            return each.state == State::works ? !each.leaves : !each.open;
@@ -321,7 +321,7 @@ RunReport RingSimulation::run() {
   plan(20ms, What::trouble, 0);
   plan(0ms, What::frame, 0);
   Time end = kNever;
-  for (int round = 0; round < 2; ++round) {  // in the second all leave
+  for (int round = 0; round < 2; ++round) {  // in the second, all leave
     while (!settled() || events_.now() < Time(20ms)) {
       events_.step();
       if (over_ && end == kNever) end = events_.now() + kSettleMax;

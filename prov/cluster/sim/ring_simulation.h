@@ -1,9 +1,10 @@
 // The rings of a node on a simulated clock and kernel. Processes join a ring group, leave it, and die at any
-// moment: in the midst of a step, or two at the same time. Meanwhile the interface goes down and comes up.
-// The objects are those of the plugin (os/ring_steps.h, os/ring_table.h, os::spreading()).
+// moment: in the middle of a step, or two at the same time. Meanwhile the interface goes down and comes up.
+// The tested objects are those of the plugin (os/ring_steps.h, os/ring_table.h, os::spreading()).
 //
-// The judge: a frame to a member that has its ring reaches this ring and no other, whatever becomes of the
-// others. Once the trouble is over every process gets its ring, and nothing is left when all have ended.
+// The simulation checks that a frame to a member that has its ring reaches this ring and no other, whatever
+// becomes of the other members. After the troubles every process gets its ring. When all processes have
+// ended, nothing is left.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,7 @@
 
 namespace cluster::sim {
 
-/// The workload of cluster-sim by which these runs are chosen; no other includes it.
+/// The workload of cluster-sim that consists of these runs. No other workload includes them.
 inline constexpr const char* kRingWorkload = "rings";
 
 class RingSimulation final : public EventHandler {
@@ -36,13 +37,13 @@ class RingSimulation final : public EventHandler {
   struct Process {
     SocketAddress address;
     State state = State::starts;
-    std::uint32_t number = 0;  ///< its lock in the table; 0: none
+    std::uint32_t number = 0;  ///< number of its lock in the table; 0: none
     std::uint64_t serial = 0;
     std::uint64_t wanted = 0;
-    unsigned calls_left = 0;  ///< until it dies in a call of the kernel; 0: it does not
+    unsigned calls_left = 0;  ///< calls of the kernel until it dies in one; 0: it does not die
     bool inherited = false;
     bool leaves = false;
-    bool open = true;  ///< it has descriptors, and so the group lives
+    bool open = true;  ///< it has descriptors, so the group exists
     os::RingProgram program;
   };
   class Kernel;
@@ -70,7 +71,7 @@ class RingSimulation final : public EventHandler {
   RingKernelModel kernel_;
   std::unique_ptr<os::RingTable> table_;
   std::vector<Process> processes_;
-  std::optional<std::size_t> installer_;  ///< has the lock of the program
+  std::optional<std::size_t> installer_;  ///< the process that has the lock of the program
   struct Plan {
     std::size_t members = 0;
     std::size_t troubles = 0;

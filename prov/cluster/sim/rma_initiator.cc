@@ -11,15 +11,14 @@
 namespace cluster::sim {
 namespace {
 
-/// Tells contexts of remote operations from those of messages and receives.
+/// Marks the contexts of remote operations.
 constexpr std::uint64_t kRemoteContext = std::uint64_t{1} << 49;
 constexpr std::size_t kReadingBytes = 64 * 1024;
-/// So many of the longest writes fit into a region at a time.
+/// A region has space for so many of the longest writes at a time.
 constexpr std::size_t kLongestAtATime = 2;
-/// Regions that an incarnation opens besides the first ones: the oracle keeps all of them to the end of the
-/// run.
+/// An incarnation opens at most so many regions, because the oracle keeps all of them to the end of the run.
 constexpr std::uint64_t kRegionsMax = 6;
-/// An address no region reaches to.
+/// An address that no region contains.
 constexpr std::uint64_t kNowhere = std::uint64_t{1} << 60;
 
 using protocol::RmaIov;
@@ -94,12 +93,12 @@ bool RmaInitiator::start_operation(HostNumber to) {
   return !shape.ranges.empty() && order(std::move(shape), remote);
 }
 
-/// One more range of an operation; false if the region has no free slot for it.
+/// Adds a range to an operation. Returns false if the region has no free slot for it.
 bool RmaInitiator::draw_range(Operation& operation, WatchedRegion& region_watch) {
   std::size_t length = std::min(draw_size(env_.plan.sizes, env_.thresholds, random_), kRemoteMax);
   Operation::Range range{&region_watch, 0, length};
   if (operation.verb == Verb::read) {
-    // Zero bytes are nothing to ask for, and what is to be read lies in the part that never changes.
+    // A read has at least one byte, and lies in the part that never changes.
     range.length = std::clamp<std::size_t>(length, 1, kReadingBytes);
     range.offset = random_.below(kReadingBytes - range.length + 1);
   } else {
@@ -113,7 +112,7 @@ bool RmaInitiator::draw_range(Operation& operation, WatchedRegion& region_watch)
   return true;
 }
 
-/// Asks for something that is not there, beyond the end, or of the wrong kind.
+/// Draws a range with a wrong key or outside of the region, or an operation that the region does not allow.
 void RmaInitiator::draw_forbidden(Operation& operation, WatchedRegion& region_watch, RmaIov& range) {
   const WatchedRegion::Shape& shape = region_watch.shape();
   operation.forbidden = true;
@@ -200,7 +199,7 @@ bool RmaInitiator::order(Operation shape, const std::vector<RmaIov>& remote) {
   return true;
 }
 
-/// Reads what a write just ordered writes, behind a fence.
+/// Orders a read of the bytes of a write that was just ordered. The read has a fence.
 void RmaInitiator::read_back(MessageNumber number) {
   const Operation& write = env_.rma.operation(number);
   Operation shape;

@@ -1,5 +1,5 @@
-// The part of an application that exposes memory and reads and writes that of others. It learns
-// keys and addresses from the oracle, as real processes learn them from each other.
+// The part of an application that exposes memory, and reads and writes the memory of others. It learns keys
+// and addresses from the oracle; real processes learn them from each other.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,16 @@ namespace cluster::sim {
 
 class RmaInitiator {
  public:
-  /// Exposes the regions of this incarnation, if the plan has remote operations at all.
+  /// Exposes the regions of this incarnation, if the plan contains remote operations.
   RmaInitiator(const ApplicationEnvironment& environment, SeededRandom random, Quarantine& quarantine);
 
-  /// Starts a read or a write. False if the engine has no space for it, or the peer has registered nothing.
+  /// Starts a read or a write. Returns false if the engine has no space for it, or if the peer has
+  /// registered nothing.
   bool start_operation(HostNumber to);
-  /// Closes a region, opens another.
+  /// Closes a region and opens another.
   void replace_region();
   void complete(const protocol::Completion& completion);
-  /// A peer's write with data has landed here.
+  /// A completion has brought the data of a peer's write.
   void remote_write_arrived(const protocol::Completion& completion);
 
   std::size_t under_way() const { return under_way_; }

@@ -82,7 +82,7 @@ void RmaOracle::accepted(MessageNumber number) {
   if (operation.reads_back != 0) ++this->operation(operation.reads_back).readers;
 }
 
-/// What was not to be reported is over once it can be seen.
+/// An unreported write is over once all its bytes, and its data, have been seen.
 void RmaOracle::look_after_silent() {
   std::erase_if(silent_, [this](MessageNumber number) {
     RmaOperation& write = operation(number);
@@ -111,7 +111,7 @@ bool RmaOracle::closed(const RmaOperation& operation) const {
                      [](const auto& range) { return !range.region_watch->open(); });
 }
 
-/// True if nothing more is to be expected of it.
+/// Returns true if nothing more is to be expected of the operation.
 bool RmaOracle::settled(const RmaOperation& operation) const {
   return operation.verb != Verb::write || operation.forbidden || closed(operation) ||
          (operation.state != RmaState::under_way && operation.state != RmaState::silent);
@@ -152,7 +152,8 @@ void RmaOracle::write_ended(RmaOperation& operation) {
   finish(operation);
 }
 
-/// The slots of a write are not needed any more.
+/// Called when a write or its last reader has ended. If both have, the slots of the write are not needed any
+/// more.
 void RmaOracle::finish(RmaOperation& write) {
   if (write.forbidden || write.over || write.readers > 0) return;
   if (write.state != RmaState::succeeded && write.state != RmaState::failed) return;
@@ -181,7 +182,7 @@ void RmaOracle::read_ended(RmaOperation& operation, ConstBytes read) {
   if (write != nullptr && --write->readers == 0) finish(*write);
 }
 
-/// A fenced operation begins when everything before it to this peer is complete.
+/// A fenced operation begins only when every earlier operation to the same peer is complete.
 void RmaOracle::check_fence(const RmaOperation& operation) {
   if (!operation.fenced) return;
   for (const MessageNumber number : lanes_[{operation.from, operation.to}].order) {

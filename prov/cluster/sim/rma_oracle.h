@@ -1,14 +1,14 @@
 // Judges remote reads and writes, as sim/oracle.h judges messages:
 //
-//   exactly once      an operation ends once; bytes that were there once are not written again
-//   intact            every byte of a slot or of a reader's buffer is right, nothing else is touched
-//   promises          a write that completed is in place; so is every one before a message that came,
-//                     and a fenced read sees the writes before it; a write's data comes once, after it
-//   access            what is not allowed ends with that error and changes nothing; what is closed is
-//                     left alone
-//   errors            anything else fails only if something happened to one of the two processes
+//   exactly once      an operation ends once; bytes that have arrived are not written again
+//   intact            every byte of a slot or of a reader's buffer is right, and nothing else is changed
+//   promises          a complete write is in place, and so are all writes before a message that has come; a
+//                     fenced read sees the writes before it; the data of a write comes once, after the write
+//   access            an operation that is not allowed ends with Status::access and changes nothing; a closed
+//                     region does not change
+//   errors            any other operation fails only if sim/incarnations.h permits it
 //
-// Another kind of remote operation is a Verb more, with what it claims and what its end must show.
+// A new kind of remote operation needs a Verb of its own, and checks of how it ends.
 #pragma once
 
 #include <deque>
@@ -27,7 +27,7 @@ struct RmaOperation {
   enum class State : std::uint8_t { composed, under_way, silent, succeeded, failed, abandoned };
   struct Range {
     WatchedRegion* region_watch = nullptr;
-    std::size_t offset = 0;  ///< in the region; meaningless if it is forbidden
+    std::size_t offset = 0;  ///< in the region; has no meaning if the operation is forbidden
     std::size_t length = 0;
   };
 
@@ -47,10 +47,10 @@ struct RmaOperation {
   bool over = false;  ///< its slots are not needed any more
   bool fenced = false;
   MessageNumber reads_back = 0;  ///< read: the write whose slot it reads
-  std::uint32_t readers = 0;     ///< write: reads that are to read it back
+  std::uint32_t readers = 0;     ///< write: how many reads are to read it back
 };
 
-/// What bytes a write carries: its content differs from that of every message.
+/// Marks the numbers of the contents of writes. So these contents differ from those of all messages.
 inline constexpr MessageNumber kRemoteContent = MessageNumber{1} << 48;
 
 class RmaOracle {
@@ -59,10 +59,11 @@ class RmaOracle {
 
   // --- registered memory ---
   WatchedRegion& register_region(const WatchedRegion::Shape& shape);
-  /// What the host exposes now.
+  /// Returns the regions that the host exposes now.
   std::vector<WatchedRegion*> registered(HostNumber host);
   void close(WatchedRegion& region_watch);
-  /// The process is no more: nothing touches its memory, and its operations are never reported.
+  /// The process of the host has ended. Nothing accesses its memory any more, and its operations are never
+  /// reported.
   void incarnation_ends(HostNumber host);
 
   // --- operations ---
@@ -70,18 +71,18 @@ class RmaOracle {
   RmaOperation& operation(MessageNumber number) { return operations_[number - 1]; }
   void accepted(MessageNumber number);
   void not_accepted(MessageNumber number);
-  /// `read`: what is in the buffer of a read.
+  /// `read`: the content of a read's buffer.
   void ended(const protocol::Completion& completion, MessageNumber number, ConstBytes read);
-  /// A write's data has come out at its target.
+  /// The data of a write has been reported at its target.
   void data_came(HostNumber host, std::uint32_t incarnation, const protocol::Completion& completion);
 
   // --- order against messages ---
-  /// How many operations of this pair were accepted so far.
+  /// Returns how many operations of this pair were accepted so far.
   std::size_t accepted_before(HostNumber from, HostNumber to) { return lanes_[{from, to}].order.size(); }
-  /// A message came before which so many had been accepted.
+  /// A message has come. `accepted_before`: how many operations of its pair were accepted before it.
   void message_came(const Message& message, std::size_t accepted_before);
 
-  /// Throws if anything is under way, missing or where it should not be.
+  /// Throws if an operation is under way, or if bytes are missing or are where they should not be.
   void check_complete();
   std::string unfinished() const;
   std::uint64_t operations() const { return operations_.size(); }
@@ -90,7 +91,7 @@ class RmaOracle {
  private:
   struct Lane {
     std::vector<MessageNumber> order;
-    std::size_t judged = 0;  ///< everything before this one has landed or is over
+    std::size_t judged = 0;  ///< all operations before this index have landed or are over
   };
 
   bool landed(const RmaOperation& operation) const;
@@ -106,7 +107,7 @@ class RmaOracle {
   std::deque<WatchedRegion> regions_;
   std::deque<RmaOperation> operations_;
   std::unordered_map<Pair, Lane, PairHash> lanes_;
-  std::vector<MessageNumber> silent_;  ///< writes that are not reported; their slots are to be used again
+  std::vector<MessageNumber> silent_;  ///< writes that are not reported; their slots will be used again
   std::uint64_t succeeded_ = 0;
 };
 

@@ -1,5 +1,5 @@
-// Runs of one seed, with what came of them in a form that fits through a pipe.
-// A run never looks at the real clock: the same seed ends the same way on every machine.
+// Runs one seed, and puts the result into a form that fits through a pipe. A run never looks at the real
+// clock: the same seed ends the same way on every machine.
 #pragma once
 
 #include <array>
@@ -22,13 +22,14 @@ struct Outcome {
   std::uint64_t steps = 0;
   std::int64_t simulated_ns = 0;
   std::array<char, 512> description{};
-  std::array<char, 1024> error_text{};  ///< what went wrong
+  std::array<char, 1024> error_text{};  ///< what went wrong; empty if nothing did
 };
 
-/// Runs the seed and catches what the oracle throws. `announce` prints what was drawn before it runs.
+/// Runs the seed. The failures that the oracle throws become part of the outcome. `announce`: print what was
+/// drawn before the run begins.
 Outcome run_seed(const RunOptions& options, bool announce);
 
-/// Prints the result and, after a failure, the command that repeats the run.
+/// Prints the result. After a failure, also prints the command that repeats the run.
 void print_outcome(const Outcome& outcome, const RunOptions& options);
 
 }  // namespace cluster::sim

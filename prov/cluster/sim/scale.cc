@@ -1,4 +1,4 @@
-// Measures scale with many hosts: all to all, all to one, and one to a group of all.
+// Measures scale with many hosts: all to all, many to one, and one to a group of all.
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -19,8 +19,8 @@ constexpr std::size_t kHuge = 1024 * 1024;
 
 constexpr std::size_t kNameWidth = 24;
 
-/// A column, and what a fresh value may be worse by: a share of the old value and something besides,
-/// whichever way it is worse.
+/// A column, and by how much a fresh value may be worse than the old one: by a share of the old value, and
+/// by `besides`.
 struct Column {
   const char* name;
   double share;
@@ -32,10 +32,10 @@ constexpr std::array<Column, kColumns> kTable{{
     // No intended change of pacing has cost a tenth so far.
     {"Gbit/s", 0.10, 0, true},
     {"port %", 0.10, 0, true},
-    // Losses come in bursts when a queue overflows: one burst more is 64 KB of some megabytes.
+    // Losses come in bursts when a queue overflows. One burst more is 64 KB of some megabytes.
     {"lost %", 0.10, 0.5, false},
     {"again %", 0.10, 0.5, false},
-    // One retransmission timeout is a millisecond or more: it must show.
+    // One more retransmission timeout takes a millisecond or more, and must count as worse.
     {"stall ms", 0.25, 0.1, false},
     {"took ms", 0.10, 0, false},
     // An allocation that every peer has costs at least some dozens of bytes.
@@ -43,11 +43,11 @@ constexpr std::array<Column, kColumns> kTable{{
 }};
 
 struct Row {
-  std::string what;  ///< with hosts and bytes: the name of the row
+  std::string what;  ///< the name of the row, with hosts and bytes
   std::array<double, kColumns> values{};
 };
 
-/// Rows of a table by the columns that say what was measured; lines that are none are skipped.
+/// Reads the rows of a table. Skips lines that are no rows.
 std::vector<Row> rows_in(std::istream& text) {
   std::vector<Row> rows;
   for (std::string line; std::getline(text, line);) {
@@ -79,7 +79,7 @@ std::string compare_row(const Row& before, const Row& now) {
   return worse;
 }
 
-/// `full`: Gbit/s of all ports that are to be filled; 0: there are none.
+/// `full`: Gbit/s of all ports that the hosts could fill; 0 if there are no ports.
 void append_row(std::string& table, const char* what, std::uint32_t hosts, std::size_t size,
                 const Measured& measured, double full) {
   char line[200];

@@ -1,5 +1,5 @@
-// Keys of a run: all hosts have one in common, some a second one before or behind it, as while a key is changed.
-// What is drawn here depends on the seed alone, never on the library that seals.
+// The keys of a run. All hosts have one key in common. Some have a second one before or behind it, as during
+// a change of keys. What is drawn here depends only on the seed, not on the library that seals.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@
 namespace cluster::sim {
 
 std::vector<std::string_view> security_names();
-/// Gives every host its keys and returns what is done with them, in a word. `wanted`: none, auth, encrypt, or any (one
-/// of these two). Throws if there is no such name, or no library for it.
+/// Gives every host its keys. Returns a text that says what the hosts do with them; it is empty without
+/// keys. `wanted`: none, auth, encrypt, or any (auth or encrypt). Throws if there is no such name, or no
+/// library for it.
 std::string draw_security(const std::string& wanted, std::vector<HostProfile>& hosts, SeededRandom& random);
 
 }  // namespace cluster::sim

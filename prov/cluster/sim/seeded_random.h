@@ -1,7 +1,7 @@
-// Chance in a simulation: xoshiro256++ (Blackman and Vigna), seeded through SplitMix64. Only integers
-// come out and go in, so one seed gives the same run on every machine and with every compiler.
-// Streams for different purposes are independent: what one purpose draws more or less of does not
-// disturb the others.
+// The random numbers of a simulation: xoshiro256++ (Blackman and Vigna), seeded through SplitMix64. All
+// numbers are integers, so one seed gives the same run on every machine and with every compiler. Each
+// purpose has a stream of its own. If one purpose draws more numbers or fewer, the other streams do not
+// change.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace cluster::sim {
 
-/// One step of SplitMix64 as a function: spreads any value over 64 bits.
+/// One step of SplitMix64, which spreads a value over 64 bits.
 constexpr std::uint64_t mix64(std::uint64_t value) {
   value += 0x9E3779B97F4A7C15u;
   value = (value ^ (value >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -22,7 +22,7 @@ constexpr std::uint64_t mix64(std::uint64_t value) {
   return value ^ (value >> 31);
 }
 
-/// A seed out of any text: tests make theirs of the commit they run on.
+/// Makes a seed of any text. Tests use the commit on which they run.
 constexpr std::uint64_t seed_of_text(std::string_view text) {
   std::uint64_t seed = text.size();
   for (const char letter : text) seed = mix64(seed ^ static_cast<unsigned char>(letter));
@@ -37,7 +37,7 @@ class SeededRandom final : public Random {
   explicit SeededRandom(std::uint64_t seed) {
     for (std::uint64_t& word : state_) word = seed = mix64(seed);
   }
-  /// A stream of its own, for the `index`-th of things that serve `purpose`.
+  /// Returns a stream of its own for the `index`-th object that serves `purpose`.
   static SeededRandom stream(std::uint64_t seed, std::uint64_t purpose, std::uint64_t index = 0) {
     return SeededRandom(mix64(mix64(seed ^ (purpose << 56)) + index));
   }
@@ -53,9 +53,9 @@ class SeededRandom final : public Random {
     state_[3] = rotate(state_[3], 45);
     return result;
   }
-  /// In [0, bound); bound below 2^32.
+  /// Returns a number in [0, bound). `bound` must be below 2^32.
   std::uint64_t below(std::uint64_t bound) { return (next() >> 32) * bound >> 32; }
-  /// In [low, high].
+  /// Returns a number in [low, high].
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
   Duration between(Duration low, Duration high) {
     const auto span = static_cast<std::uint64_t>((high - low).count());

@@ -11,8 +11,8 @@
 namespace cluster::sim {
 namespace {
 
-/// The session of ours that its opening names, which stands behind the header, sealed or not; 0 if there is
-/// none.
+/// Returns the session of ours that the opening of the frame names, or 0. The opening follows the header,
+/// whether or not the frame is sealed.
 std::uint32_t own_session(const link::OutFrame& frame) {
   std::vector<std::byte> bytes;
   for (std::size_t i = 0; i < frame.count; ++i) {
@@ -39,7 +39,7 @@ void SessionPeers::on_reset(std::uint32_t refused) {
   claimed_by_.erase(with->second);
 }
 
-/// A frame of our session that names none of the peer: the engine looks for a peer (again).
+/// A frame of our session names no session of the peer: the engine looks for a peer (again).
 void SessionPeers::on_opening_sent(std::uint32_t own) {
   session_peers_.erase(own);
   claimed_by_.erase(own);
@@ -48,7 +48,7 @@ void SessionPeers::on_opening_sent(std::uint32_t own) {
   }
 }
 
-/// A frame of our session to a session of the peer. False: that one is over.
+/// A frame of our session goes to a session of the peer. Returns false if the latter is over.
 bool SessionPeers::on_session_used(std::uint32_t own, std::uint32_t peer) {
   session_peers_.emplace(own, peer);
   std::uint32_t& with = with_.emplace(peer, own).first->second;
@@ -80,7 +80,7 @@ bool SessionPeers::sent(const link::OutFrame& frame) {
   constexpr std::uint8_t of_the_peer = wire::frame_flag::kSequenced | wire::frame_flag::kAcknowledges;
   const std::uint32_t to = header.session;
   const bool of_a_flow = header.kind == static_cast<std::uint8_t>(wire::FrameKind::flow);
-  // A frame without either of these flags only opens a session: it does not show that the engine accepts the
+  // A frame without either of these flags only opens a session. It does not show that the engine accepts the
   // peer.
   if (!of_a_flow || (header.flags & of_the_peer) == 0) return true;
   if ((header.flags & wire::frame_flag::kOpening) != 0) {

@@ -1,5 +1,5 @@
-// The clock of one host: simulated time as that host sees it. Hosts booted at different moments, and
-// a host that was suspended finds its clock ahead of where it left it.
+// The clock of one host: simulated time as this host sees it. Hosts were booted at different times. A jump
+// stands for the time in which the host was suspended.
 #pragma once
 
 #include "base/environment.h"
@@ -17,7 +17,7 @@ class SimClock final : public Clock {
     jumped_ = true;
   }
   bool has_jumped() const { return jumped_; }
-  /// The moment in simulated time at which this clock will show `shown`.
+  /// Returns the simulated time at which this clock will show `shown`.
   Time when(Time shown) const { return shown == kNever ? kNever : shown - ahead_; }
 
  private:

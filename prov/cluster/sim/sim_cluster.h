@@ -1,5 +1,5 @@
-// Hosts, the network between them, and what watches them. Simulations and measurements are made of
-// one; it knows nothing of faults or verdicts.
+// Hosts, the network between them, and the oracles that watch them. Each simulation and each measurement has
+// a SimCluster. It knows nothing of faults or verdicts.
 #pragma once
 
 #include <memory>
@@ -14,11 +14,11 @@ class SimCluster {
   SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
              RailNumber rails = 1, std::uint32_t attackers = 0);
 
-  /// The next host; its number is the number of those before it. Its process is yet to be started.
+  /// Adds the next host. Its number is the number of hosts before it. The caller starts its process later.
   SimHost& add_host(const HostProfile& profile);
   std::uint32_t size() const { return size_; }
   Counters counters() const;
-  /// Lets things happen for so long, or until nothing is planned.
+  /// Lets events happen for so long, or until none is planned.
   void run_for(Duration duration);
 
   EventQueue event_queue;

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kStreamHost = 2;
 constexpr std::uint64_t kStreamEngine = 3;
-/// Real time when a run begins: epochs are made of it.
+/// The real time when a run begins. Epochs are made of it.
 constexpr std::uint64_t kRealTimeOrigin = 1'700'000'000'000'000'000;
 /// How often the progress thread runs an engine that the application does not poll.
 constexpr Duration kProgressGapMin = 100us;
@@ -31,14 +31,15 @@ SimHost::SimHost(const SharedParts& shared, HostNumber number, const HostProfile
   shared_.network.connect(number, *this);
 }
 
-/// A run that is over, or has failed: nothing is judged any more.
+/// The run is over or has failed, so nothing is judged any more.
 SimHost::~SimHost() {
   if (process_ != nullptr) process_->disconnect();
 }
 
 void SimHost::start(Duration clock_set_back) {
   assert(process_ == nullptr);
-  // Epochs count on from real time with the clock of their incarnation: a jump of that is one of theirs, too.
+  // An engine makes its epochs of the real time at its start and of its clock. If this clock has jumped, the
+  // epochs of the next incarnation may be earlier.
   const bool went_back = clock_set_back > Duration{0} || clock_.has_jumped();
   const Time now = shared_.event_queue.now();
   shared_.oracle.incarnations().begins(number_, now, went_back);
@@ -169,7 +170,7 @@ void SimHost::wait_after_turn(bool acted, std::uint64_t frames) {
   if (acted || frames != 0 || process_->has_frames()) {
     return wake(busy_until + random_.between(Duration{1}, profile_.poll_gap));
   }
-  // A deadline that is due and led to nothing is not asked for again at once.
+  // If a deadline is due but led to nothing, the host does not poll again at once.
   wake(std::max(clock_.when(process_->engine().next_deadline()), now + profile_.poll_gap));
   wake(std::max(shared_.devices.due(number_), now + profile_.poll_gap));
   wake(exiting() ? *exit_deadline_ : process_->application().wake_at());
@@ -189,7 +190,7 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
   }
   const Time now = shared_.event_queue.now();
   const bool paused = now < pause_.until;
-  if (!process_->has_link(packet->rail)) {  // an attacker does not know how many there are
+  if (!process_->has_link(packet->rail)) {  // an attacker does not know how many rails the host has
     shared_.network.recycle(std::move(packet));
     return true;
   }
@@ -209,7 +210,8 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
   return true;
 }
 
-/// The keep-alive responder does: it shares nothing with the engine, and is there while the application is not.
+/// Answers in place of the keep-alive responder. It shares nothing with the engine, and runs while the
+/// application is away.
 void SimHost::answer_keep_alive(const Packet& packet) {
   link::Path path{address_of(packet.from, packet.rail), {}, false};
   if (packet.port != 0) path.to = path.to.with_port(packet.port);

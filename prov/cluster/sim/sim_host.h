@@ -1,9 +1,10 @@
-// One host: a process, or none at the moment; its clock; and how it behaves. It polls like an application that
-// waits: soon after frames arrived, when the engine's next deadline is due, and again as long as that led to
-// anything. Every action takes time, during which the host does nothing else.
+// One host: its process, if it has one at the moment, its clock, and its behaviour. It polls like an
+// application that waits: soon after frames have arrived, when the engine's next deadline is due, and again
+// as long as polls find work. Every action takes time, during which the host does nothing else.
 //
-// A process can be absent (computing: its keep-alive responder and its progress thread are there), stopped
-// (nothing runs), killed, or leave in peace; a new one then begins a new incarnation on the same address.
+// A process can be away (it computes, but its keep-alive responder and its progress thread run) or stopped
+// (nothing runs). It can be killed, or close its endpoint and leave. The next process on the same address is
+// a new incarnation.
 #pragma once
 
 #include <memory>
@@ -22,47 +23,48 @@ class SimHost final : public EventHandler, public NetworkNode {
   SimHost(const SharedParts& shared, HostNumber number, const HostProfile& profile);
   ~SimHost() override;
 
-  /// A process begins; there must be none. Its epoch comes from a real-time clock that may have been
-  /// set back.
+  /// Starts a process; there must be none. The process's epoch comes from a real-time clock that may have
+  /// been set back.
   void start(Duration clock_set_back = Duration{0});
-  /// The process is killed without notice to its peers. Without power, until the next one begins, the host's
-  /// kernel says nothing, nor does it take anything in.
+  /// Kills the process without notice to its peers. `powered`: if this is false, the host neither sends nor
+  /// receives until the next process begins.
   void crash(bool powered = true);
-  /// It will be killed the moment after an operation of its application has succeeded. It must be running.
+  /// Kills the process the moment after an operation of its application has succeeded. The process must run.
   void crash_after_success();
-  /// The application closes its endpoint; the process ends when nothing is owed any more.
+  /// The application closes its endpoint. The process ends when the engine owes nothing any more, or after a
+  /// limit.
   void leave();
   bool running() const { return process_ != nullptr; }
   bool exiting() const { return exit_deadline_.has_value(); }
 
   enum class PauseKind : std::uint8_t {
-    computing,           ///< keep-alive responder and progress thread are there
-    no_progress_thread,  ///< the keep-alive responder is there
-    stopped,             ///< neither is
+    computing,           ///< keep-alive responder and progress thread run
+    no_progress_thread,  ///< only the keep-alive responder runs
+    stopped,             ///< neither runs
   };
   void pause(Duration duration, PauseKind kind);
   void resume();
-  /// True if the application has not run all the time since then.
+  /// Returns true if the application was away at any time since then.
   bool away_since(Time since) const {
     return pause_.last >= since || shared_.event_queue.now() < pause_.until;
   }
   void jump_clock(Duration by);
-  /// The host gets another address on that rail, or its first one again. It must run.
+  /// Gives the host another address on this rail, or its first one again. The process must run.
   void readdress(RailNumber rail, bool back);
 
   Application& application() { return process_->application(); }
-  /// Sees to it that the host polls at `at` or earlier.
+  /// Makes the host poll at `at` or earlier.
   void wake(Time at);
   void wake_now();
 
-  /// What its engine shows of itself; a process must be running.
+  /// Returns the statistics of its engine. A process must run.
   engine::EndpointStats stats() const { return *process_->engine().stats(); }
   const AllocationMeter& memory() const { return memory_; }
-  /// Sums over all incarnations.
+  /// Returns the sums over all incarnations.
   Counters counters() const;
-  /// Most messages that ever waited for their receive.
+  /// Returns the greatest number of messages that ever waited for a receive.
   std::size_t most_unexpected() const { return record_.most_unexpected; }
-  /// The longest time between two frames that arrived.
+  /// Returns the longest time between two arriving frames.
   Duration longest_stall() const { return record_.longest_stall; }
 
   void handle_event(std::uint64_t note) override;
@@ -79,7 +81,7 @@ class SimHost final : public EventHandler, public NetworkNode {
   };
   struct Pause {
     Time until{};
-    Time last{};  ///< when the last pause was to end
+    Time last{};  ///< when the last pause ended, or is to end
     PauseKind kind = PauseKind::computing;
   };
 

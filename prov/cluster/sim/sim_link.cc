@@ -14,7 +14,8 @@ constexpr std::size_t kPathErrorsMax = 64;
 constexpr std::size_t kSuperFrameMax = 65000;
 constexpr Duration kJoinedWithin = 5us;
 
-/// What it says of itself is not enough: a bit that flips may make a plain frame look like a sealed one.
+/// Returns true if the packet is an undamaged, complete frame. The header alone does not show this: a bit
+/// that flips may make a plain frame look like a sealed one.
 bool is_whole(const Packet& packet) {
   const ConstBytes bytes = packet.bytes;
   wire::FrameHeader header;
@@ -93,8 +94,9 @@ std::unique_ptr<Packet> SimLink::take_next() {
   return packet;
 }
 
-/// True if this host's receive offload joins the packet to the last one that was handed out: frames of one source and one
-/// length that arrive close to each other, the last of which may be shorter.
+/// Returns true if this host's receive offload joins the packet to the last one that was handed out. It
+/// joins frames of one source and one length that arrive shortly after each other. The last of them may be
+/// shorter.
 bool SimLink::continues_last(const Packet& packet) const {
   if (last_size_ == 0 || packet.ethertype || packet.bytes.empty()) return false;
   const Packet& last = *in_use_.back();

@@ -1,5 +1,5 @@
-// One process's end of a rail of the simulated network. It moves packets and knows which packet carried the
-// bytes that it hands out. It dies with the process; later arrivals are lost.
+// The link of one process to one rail of the simulated network. It passes packets on, and knows which packet
+// contained the bytes that it hands out. It ends with the process. Packets that arrive later are lost.
 #pragma once
 
 #include <memory>
@@ -35,30 +35,31 @@ class SimLink final : public link::Link {
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override;
 
   Thinner::Place place_of(const Packet& packet) { return thinner_.place_of(network_.now(), packet); }
-  /// From the network; leaves the packet with the caller if there is no space for it.
+  /// A packet arrives from the network. If there is no space for it, the caller keeps it.
   void arrive(std::unique_ptr<Packet>& packet, Thinner::Place place);
   void add_path_error(const link::PathError& path_error);
   bool has_frames() const { return !ring_.empty(); }
-  /// The packet, without its bytes, that brought what lies at `at`; null if none of the last
-  /// receive_burst() did.
+  /// Returns the packet, without its bytes, that contained the byte at `at`. Returns null if no packet of
+  /// the last receive_burst() did.
   const Packet* origin_of(const std::byte* at) const;
-  /// True if a frame of an endpoint, and unharmed, begins in what lies there.
+  /// Returns true if an undamaged frame of an endpoint begins within these bytes.
   bool holds_genuine(ConstBytes bytes) const;
-  /// The process is being killed: nothing that it still sends reaches the network.
+  /// The process is being killed. Nothing that it still sends reaches the network.
   void disconnect() { disconnected_ = true; }
 
  private:
-  /// Where a packet lies that was handed out.
+  /// Where a packet that was handed out lies in the buffers.
   struct Origin {
-    std::size_t buffer = 0;  ///< in in_use_
+    std::size_t buffer = 0;  ///< index in in_use_
     std::size_t begin = 0;
     bool whole = false;
     Packet packet;  ///< without bytes
   };
 
-  /// What this host's receive offload does, which differs from incarnation to incarnation. A kernel that says where joined
-  /// frames end joins whatever looks alike, also what is damaged or forged. Of one that does not say it only what it does to
-  /// sound frames is of interest: whatever lies behind others is lost with them.
+  /// What this host's receive offload does; this differs from incarnation to incarnation. joins(): it joins
+  /// frames. tells_segments(): it also says where the joined frames end, and joins whatever looks alike,
+  /// even damaged or forged frames. An offload that does not say where frames end joins only undamaged
+  /// frames of hosts here. If it joined others, the genuine frames behind them would be lost, too.
   bool joins() const { return (host_ + incarnation_) % 2 == 0; }
   bool tells_segments() const { return (host_ + incarnation_) % 4 == 0; }
   bool continues_last(const Packet& packet) const;
@@ -74,9 +75,9 @@ class SimLink final : public link::Link {
   bool ethertype_;
   RingQueue<std::unique_ptr<Packet>> ring_;
   Thinner thinner_;
-  std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine looks at these until its next call
-  std::vector<Origin> origins_;                  ///< of what lies in those, in order
-  std::size_t last_size_ = 0;  ///< of the frames in the last one of those; 0: nothing is joined to it
+  std::vector<std::unique_ptr<Packet>> in_use_;  ///< the engine reads these until its next call
+  std::vector<Origin> origins_;                  ///< where packets lie in these, in order
+  std::size_t last_size_ = 0;  ///< length of the frames in the last of these; 0: none may be joined to it
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;

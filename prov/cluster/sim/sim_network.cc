@@ -11,9 +11,9 @@ constexpr std::uint64_t kStreamPort = 1;
 /// Ethernet, IPv4 and UDP headers, checksum, preamble and gap: what a frame costs on a cable besides
 /// its bytes.
 constexpr std::size_t kCableOverhead = 66;
-/// Kernels limit the rate of ICMP errors to one neighbour.
+/// Kernels limit the rate of ICMP errors. A host sends at most one in this time.
 constexpr Duration kIcmpInterval = 1ms;
-/// Of a packet, behind IP and UDP: 576 bytes are the whole error.
+/// An ICMP error quotes so many bytes of the UDP payload, because the whole error has at most 576 bytes.
 constexpr std::size_t kIcmpQuote = 520;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
@@ -27,7 +27,7 @@ std::size_t bytes_within(Duration time, std::uint64_t bits_per_second) {
          8'000;
 }
 
-/// A few bits flip, or the end is cut off. False: there was nothing to damage.
+/// Flips a few bits, or cuts off the end. Returns false if there was nothing to damage.
 bool damage(Packet& packet, SeededRandom& random) {
   if (packet.bytes.empty()) return false;
   if (random.below(8) == 0) {
@@ -80,7 +80,8 @@ void SimNetwork::readdress(HostNumber host, RailNumber rail, bool back) {
   port(host, rail).moves = back ? 0 : ++last_move_;
 }
 
-/// Attackers use other ports than hosts do.
+/// Returns true if the packet goes to the present address of its receiver. Ports outside of the range of the
+/// hosts belong to attackers, which do not move.
 bool SimNetwork::leads_to_present_address(const Packet& packet) {
   const bool of_host = packet.to_port >= kUdpPort && packet.to_port <= kUdpPort + last_move_;
   return !of_host || packet.to_port == present_address(packet.to, packet.rail).port();
@@ -197,7 +198,7 @@ bool SimNetwork::pass(PortState& on, const Impairment& impairment, Time& burst, 
   return true;
 }
 
-/// Sends copies of the frame: one a little later, or one much later.
+/// Sends copies of the frame, if they are due: one a little later, and one much later.
 void SimNetwork::send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                              const Packet& packet) {
   const auto copy_within = [&](Duration longest) {
@@ -277,8 +278,8 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
   lose("no-port", totals_.unreachable, std::move(packet));
 }
 
-/// ICMP "port unreachable" travels back and quotes the frame, unless the receiver's host has sent one just now. A frame whose checksum
-/// is wrong, or that is no IP, draws none.
+/// Sends an ICMP error "port unreachable" back, which quotes the frame. Sends none if the receiver's host
+/// has sent one just now, if the frame's checksum is wrong, or if the frame is no IP packet.
 void SimNetwork::send_icmp_error(const Packet& packet) {
   PortState& in = port_state(packet.to, packet.rail);
   const Time now = event_queue_.now();
@@ -316,7 +317,7 @@ void SimNetwork::handle_event(std::uint64_t note) {
   std::unique_ptr<Packet> packet = packets_.take(slot);
   std::uint64_t word = packet->bytes.size();
   if (packet->bytes.size() >= 12) {
-    // Length and checksum of the frame: they stand for all of it.
+    // Length and checksum of the frame stand for all of it.
     std::memcpy(&word, packet->bytes.data() + 4, sizeof word);
   }
   event_queue_.note(word ^ std::uint64_t{packet->to} << 16);

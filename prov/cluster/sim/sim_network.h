@@ -1,14 +1,14 @@
-// A switch per rail, and at each one port per host. A frame passes, in this order:
+// Each rail has a switch, and each host has a port at each switch. A frame passes, in this order:
 //
 //   the host's send queue   at the port's rate; a full queue refuses the frame, as a socket does
-//   the cable out           hazards of that direction
-//   the switch              partitions; the queue towards the receiver at its port's rate, tail drop
-//   the cable in            hazards of that direction
+//   the cable out           impairments of that direction
+//   the switch              partitions; the queue towards the receiver at the rate of its port, tail drop
+//   the cable in            impairments of that direction
 //   the receiver            its ring if a process is there; if not, "port unreachable" goes back
 //
-// Hosts are numbered; host i has the address 10.x.y.z with x.y.z = i on the first rail, 11.x.y.z on the
-// next... No rail leads to the addresses of another. The network does not know what frames mean; the trace
-// does.
+// Hosts are numbered. Host i has the address 10.x.y.z on the first rail, with x.y.z = i, 11.x.y.z on the
+// second, and so on. No rail leads to the addresses of another rail. The network does not interpret frames.
+// Only the trace does.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@
 
 namespace cluster::sim {
 
-inline constexpr unsigned kNetworkBits = 8;  ///< of an address say which rail it belongs to
+inline constexpr unsigned kNetworkBits = 8;  ///< of an address that say to which rail it belongs
 
 SocketAddress address_of(HostNumber host, RailNumber rail = 0);
 HostNumber host_of(const SocketAddress& address);
@@ -35,16 +35,18 @@ RailNumber rail_of(const SocketAddress& address);
 class NetworkNode {
  public:
   virtual ~NetworkNode() = default;
-  /// Takes an arrived frame. False: no process listens there.
+  /// Takes an arrived frame. Returns false if no process listens there.
   virtual bool deliver(std::unique_ptr<Packet>& packet) = 0;
   virtual void deliver_path_error(const link::PathError& error) = 0;
-  /// What any host sends, if this is the last one: for attackers, which see a part of it.
+  /// Called only at the last host, which may be an attacker: a host has sent this frame.
   virtual void overhear(const Packet&) {}
-  /// A frame of an attacker, or a copy that the network has made of it, reaches a host, if this is the last one.
+  /// Called only at the last host: a frame of an attacker, or a copy that the network has made of it,
+  /// reaches a host.
   virtual void on_forgery_arrived(const Packet&) {}
 };
 
-/// A host on the path: it sees what passes, and may send in the name of others (SimNetwork::inject).
+/// A host on the path. It sees the frames that pass, and may send in the name of others
+/// (SimNetwork::inject).
 class NetworkTap {
  public:
   virtual ~NetworkTap() = default;
@@ -53,9 +55,9 @@ class NetworkTap {
 };
 
 struct NetworkTotals {
-  std::uint64_t frames = 0;  ///< taken from hosts
+  std::uint64_t frames = 0;  ///< accepted from hosts
   std::uint64_t bytes = 0;
-  std::uint64_t lost = 0;          ///< by hazards of a cable
+  std::uint64_t lost = 0;          ///< by impairments of a cable
   std::uint64_t tail_dropped = 0;  ///< by a full queue at the switch
   std::uint64_t cut = 0;           ///< by partitions and ports that were down
   std::uint64_t ring_full = 0;
@@ -65,7 +67,7 @@ struct NetworkTotals {
   std::uint64_t unreachable = 0;
   std::uint64_t injected = 0;  ///< by a host on the path
 
-  /// Counts frames that were lost or damaged.
+  /// Returns how many frames were lost or damaged.
   std::uint64_t gone() const { return lost + tail_dropped + cut + ring_full + corrupted + unreachable; }
 };
 
@@ -77,37 +79,38 @@ class SimNetwork final : public EventHandler {
 
   RailNumber rails() const { return static_cast<RailNumber>(ports_.size() / hosts_); }
   Port& port(HostNumber host, RailNumber rail = 0) { return port_state(host, rail).port; }
-  /// To every rail.
+  /// Connects the host to every rail.
   void connect(HostNumber host, NetworkNode& node);
-  /// The address that the host has now.
+  /// Returns the address that the host has now.
   SocketAddress present_address(HostNumber host, RailNumber rail);
-  /// The host gets a new address in place of its own, or its first one again.
+  /// Gives the host a new address, or its first one again.
   void readdress(HostNumber host, RailNumber rail, bool back);
   const NetworkTotals& totals() const { return totals_; }
   Time now() const { return event_queue_.now(); }
 
   void set_tap(NetworkTap* tap) { tap_ = tap; }
-  /// A frame of the tap begins at the switch, so much later.
+  /// A frame of the tap begins at the switch, after this delay.
   void inject(const Packet& packet, Duration later);
 
-  /// False: the host's send queue is full.
+  /// Sends a frame. Returns false if the host's send queue is full.
   bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame);
-  /// A frame of an attacker, which claims to come from that host and port (0: the usual one).
+  /// What a frame of an attacker claims: that it comes from this host and port (0: the usual one).
   struct Claim {
     HostNumber from = 0;
     std::uint16_t port = 0;
-    bool icmp_error =
-        false;  ///< it is no frame, but says that this host's port is closed, and quotes what was sent there
+    /// The attacker sends no frame, but an ICMP error. The error says that the port of `from` is closed, and
+    /// quotes what was sent there.
+    bool icmp_error = false;
   };
   void inject(const Claim& claim, HostNumber to, RailNumber rail, std::vector<std::byte> bytes);
-  /// EtherType frames out of the host, or into it, are lost (or not any more).
+  /// Blocks EtherType frames from the host or to the host, or unblocks them.
   enum class Side : std::uint8_t { out, in };
   void block_ethertype(HostNumber host, RailNumber rail, Side side, bool shut);
-  /// Whatever the host sends until then takes a longer way, and comes so much later than what it sends
+  /// All frames that the host sends until then take a longer way. So they arrive behind frames that it sends
   /// afterwards.
   void detour(HostNumber host, Time until, Duration longer_by);
   Partitions& partitions() { return partitions_; }
-  /// True if frames from one host to another get through on the first rail.
+  /// Returns true if frames from one host to another get through on the first rail.
   bool connects(HostNumber from, HostNumber to) const;
   /// Ends every partition, brings every port up, makes every cable perfect and unblocks EtherType frames.
   void heal();
@@ -122,15 +125,15 @@ class SimNetwork final : public EventHandler {
     Port port;
     NetworkNode* node = nullptr;
     SeededRandom random;
-    Time sends_until{};      ///< the host's send queue is empty then
-    Time switch_until{};     ///< the switch's queue towards the host is empty then
-    Time delivered_until{};  ///< frames arrive in the order they left the queue
+    Time sends_until{};      ///< when the host's send queue will be empty
+    Time switch_until{};     ///< when the switch's queue towards the host will be empty
+    Time delivered_until{};  ///< no further frame arrives earlier, so frames keep their order
     Time icmp_sent_at{};
     Time detour_until{};
     Duration detour_by{0};
-    Time burst_out{};  ///< frames are lost in a burst until then
+    Time burst_out{};  ///< end of the present burst of losses
     Time burst_in{};
-    bool ethertype_out_blocked = false;  ///< for EtherType frames
+    bool ethertype_out_blocked = false;
     bool ethertype_in_blocked = false;
   };
   enum class Hop : std::uint8_t { at_switch, at_host, icmp_error };
@@ -139,7 +142,8 @@ class SimNetwork final : public EventHandler {
     return ports_[std::size_t{rail} * hosts_ + host];
   }
   void plan(Time at, Hop hop, std::unique_ptr<Packet> packet);
-  /// True if the frame survives; may damage it. `late` is how much later than its turn it comes.
+  /// Returns true if the frame is not lost. May damage it. `late`: how much later than its turn it arrives.
+  /// `twice`: a duplicate is due.
   bool pass(PortState& on, const Impairment& impairment, Time& burst, Packet& packet, Duration& late,
             bool& twice);
   void send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
@@ -154,7 +158,7 @@ class SimNetwork final : public EventHandler {
   EventQueue& event_queue_;
   Trace& trace_;
   std::uint32_t hosts_;
-  std::vector<PortState> ports_;  ///< rail by rail
+  std::vector<PortState> ports_;  ///< by rail, then by host
   Partitions partitions_;
   PacketPool packets_;
   NetworkTap* tap_ = nullptr;

@@ -1,5 +1,5 @@
-// What the kernel of a peer's host says of its process (link/process_probe.h): that it exists, stopped or not, or
-// that it has ended. Nothing while the host is down or cut off, nor if it is one that does not answer.
+// What the kernel of a peer's host says about the peer's process (link/process_probe.h): that it exists,
+// stopped or not, or that it has ended. The kernel says nothing while the host is down or cut off.
 #pragma once
 
 #include <unordered_map>
@@ -24,7 +24,8 @@ class SimProbe final : public link::ProcessProbe {
   const Incarnations& incarnations_;
   HostNumber host_;
   bool answered_;
-  /// Connections to processes, by incarnation; 0: the question is on its way.
+  /// The peers that were asked. The incarnation that exists, as far as its kernel has answered; 0: the
+  /// question is on its way.
   std::unordered_map<HostNumber, std::uint32_t> asked_;
 };
 

@@ -17,7 +17,7 @@ constexpr std::uint64_t kPollsPerFullTurn = 4;
 
 }  // namespace
 
-/// What an engine logs is part of the trace.
+/// Writes what the engine logs into the trace.
 void SimProcess::TraceLog::write(LogLevel, const char* line) {
   const AllocationMeter::Scope uncounted(nullptr);
   trace_.line("host %u says: %s", host_, line);
@@ -77,7 +77,8 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
       SeededRandom::stream(shared.seed, kStreamApplication, std::uint64_t{incarnation} << 32 | host));
 }
 
-/// As for an endpoint: several interfaces make a bundle. Datagram endpoints use one.
+/// Makes the link of an engine. As in an endpoint, several interfaces form a bundle. Datagram endpoints use
+/// one interface.
 std::unique_ptr<link::Link> SimProcess::make_link(const SharedParts& shared, const HostProfile& profile,
                                                   std::uint32_t incarnation, const Environment& environment,
                                                   std::vector<multipath::Rail>& rails) {
@@ -110,13 +111,14 @@ void SimProcess::poll() {
   const std::uint64_t refused_before = counters_.refused_stale;
   {
     const AllocationMeter::Scope scope(&memory_);
-    // As an application does it: most turns may skip what was done a short time ago.
+    // As with real applications, most turns may skip what was done a short time ago.
     ++polls_ % kPollsPerFullTurn == 0 ? engine_->poll() : engine_->try_poll();
   }
   check_wrong_peer_refused(refused_before);
 }
 
-/// Completions stay in their queues as far as the application goes; the oracle looks at them as they come.
+/// Runs the progress thread once, and reads the completion queues. A real application would read them later,
+/// but the oracle needs the completions as they come.
 void SimProcess::run_progress_thread() {
   const std::uint64_t refused_before = counters_.refused_stale;
   {
@@ -127,7 +129,8 @@ void SimProcess::run_progress_thread() {
   read_completions();
 }
 
-/// Nothing else was read in that turn.
+/// A frame of the wrong peer is read alone in a turn. So if the engine refused no frame in this turn, it
+/// accepted that one.
 void SimProcess::check_wrong_peer_refused(std::uint64_t refused_before) {
   if (!session_peers_.take_wrong_peer() || counters_.refused_stale > refused_before) return;
   throw SafetyFailure(

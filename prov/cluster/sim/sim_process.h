@@ -1,8 +1,8 @@
-// One process of a host, from its start to its end: an application, the engine that it uses, the links and
-// queues between them. Everything that the engine allocates is booked to the host's memory meter.
+// One process of a host, from its start to its end: an application, its engine, and the links and queues
+// between them. Everything that the engine allocates is charged to the host's meter.
 //
-// Whatever the engine reads of a session is checked here: a frame that names a session of this process and
-// comes from another incarnation than the session's peer must be refused.
+// The process checks each turn of its engine: the engine must refuse a frame that names a session of this
+// process and comes from another incarnation than the session's peer.
 #pragma once
 
 #include <memory>
@@ -26,24 +26,24 @@
 
 namespace cluster::sim {
 
-/// How a host behaves; drawn once.
+/// How a host behaves. This is drawn once for a run.
 struct HostProfile {
   /// Idle sessions send nothing, because the network has to fall silent at the end.
   HostProfile() { settings.refresh_interval = Duration{0}; }
 
   transport::EngineSettings settings;
   std::size_t frame_max = 1472;
-  bool ethertype = false;       ///< its links have one
+  bool ethertype = false;       ///< its links have an EtherType path
   bool device = false;          ///< it has an RDMA device
-  bool kernel_answers = false;  ///< says whether its process exists
+  bool kernel_answers = false;  ///< its kernel says whether its process exists
   Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
-  Duration frame_cost = 100ns;  ///< of taking in or sending a frame
+  Duration frame_cost = 100ns;  ///< time to receive or send a frame
   Duration clock_ahead{0};
-  Duration linger = 2s;                          ///< how long a process that leaves waits for what it owes
-  std::optional<seal::Credentials> credentials;  ///< it seals
+  Duration linger = 2s;                          ///< longest wait of a leaving process until it owes nothing
+  std::optional<seal::Credentials> credentials;  ///< if set, it seals its frames
 };
 
-/// What hosts have in common.
+/// What all hosts have in common.
 struct SharedParts {
   EventQueue& event_queue;
   SimNetwork& network;
@@ -73,21 +73,21 @@ class SimProcess {
 
   /// One turn of the engine.
   void poll();
-  /// A turn of the library's own thread while the application is away.
+  /// One turn of the library's progress thread.
   void run_progress_thread();
-  /// The application reads its completion queues; true if there was anything.
+  /// The application reads its completion queues. Returns true if there was a completion.
   bool read_completions();
-  /// True if an operation has succeeded since the start, or since clear_success().
+  /// Returns true if an operation has succeeded since the start, or since clear_success().
   bool has_succeeded() const { return succeeded_; }
   void clear_success() { succeeded_ = false; }
 
-  /// True if frames wait in a link.
+  /// Returns true if frames wait in a link.
   bool has_frames() const;
   SimLink& link(RailNumber rail) { return *links_[rail]; }
   bool has_link(RailNumber rail) const { return rail < links_.size(); }
-  /// The process is killed: nothing that it still sends reaches the network.
+  /// The process is being killed. Nothing that it still sends reaches the network.
   void disconnect();
-  /// The engine ends; throws if the library has written to buffers that it had already given back.
+  /// Ends the engine. Throws if the library has written to buffers that it had already given back.
   void close();
 
  private:
@@ -116,11 +116,12 @@ class SimProcess {
   protocol::CompletionQueue sends_;
   protocol::CompletionQueue receives_;
   protocol::RegionTable regions_;
-  std::vector<SimLink*> links_;  ///< the engine's, by rail
+  std::vector<SimLink*> links_;  ///< they belong to the engine; by rail
   std::uint64_t polls_ = 0;
-  ObservedLink* observed_ = nullptr;  ///< above them
+  ObservedLink* observed_ = nullptr;  ///< the link above links_
   std::unique_ptr<Application> application_;
-  std::unique_ptr<engine::Engine> engine_;  ///< behind the queues and counters that it writes to
+  /// Declared behind the queues and counters to which it writes, so that it is destroyed before them.
+  std::unique_ptr<engine::Engine> engine_;
   bool succeeded_ = false;
 };
 

@@ -6,7 +6,7 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::uint64_t kStreamRegions = 10;
-/// Parts in a million of the runs, of the pairs of hosts in these, and of the accesses.
+/// Shares in a million: of the runs, of the pairs of hosts in these runs, and of the accesses.
 constexpr std::uint32_t kRuns = 500'000;
 constexpr std::uint32_t kPairs = 600'000;
 constexpr std::uint32_t kLeftToTarget = 100'000;
@@ -26,7 +26,7 @@ class SimRegions::Reached final : public shm::LocalMemory {
       Gather{source.slices, source.offset, length}.copy_to(target);
     });
   }
-  /// Asked only where segments can be taken back, which no simulated carrier allows.
+  /// Called only if segments can be taken back, which no simulated carrier allows.
   Outcome judge_write(std::uint64_t, std::uint64_t, std::size_t) override { return Outcome::unsuited; }
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override {

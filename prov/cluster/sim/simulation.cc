@@ -22,13 +22,14 @@ constexpr std::uint64_t kStreamDeviceOwners = 31;
 constexpr std::uint32_t kDeviceOwners = 800'000;  ///< of a million hosts
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
-/// What healing may take: the longest timeout of a peer, the longest back-off, and all that is under
-/// way at the slowest rate.
+/// How long the recovery may take: the longest peer timeout, the longest back-off, and all frames under way
+/// at the slowest rate.
 constexpr Duration kRecoveryTime = 40s;
-/// A siege lasts for several of these, and has begun so long before others come.
+/// The peer timeout during a siege, which lasts for several of these timeouts. The second constant says how
+/// long the siege has lasted when the other hosts start.
 constexpr Duration kBesiegedTimeout = 500ms;
 constexpr Duration kBesiegedBefore = 250ms;
-/// No correct run has more events than this: something repeats forever.
+/// No correct run has more events than this. If a run has more, something repeats forever.
 constexpr std::uint64_t kStepsMax = 40'000'000;
 
 std::uint32_t draw_hosts(std::uint32_t asked, SeededRandom& random) {
@@ -36,7 +37,8 @@ std::uint32_t draw_hosts(std::uint32_t asked, SeededRandom& random) {
   return asked != 0 ? asked : drawn;
 }
 
-/// Most nodes have one. Drawn apart, so that such a run does not depend on there being others.
+/// Most nodes have one rail. The number comes from a stream of its own, so that it does not change what else
+/// is drawn.
 RailNumber draw_rails(const RunOptions& options) {
   SeededRandom random = SeededRandom::stream(options.seed, kStreamRails);
   const auto drawn = random.chance(600'000) ? 1 : static_cast<RailNumber>(random.between(2, kRailsMost));
@@ -213,7 +215,7 @@ void Simulation::run_workload() {
 RunReport Simulation::run() {
   const bool staggered = random_.chance(300'000);
   for (const auto& host : cluster_.hosts) {
-    // Some send before others have an endpoint.
+    // Some hosts send before others have an endpoint.
     if (staggered) cluster_.run_for(random_.between(0us, 3ms));
     host->start();
     if (attack_ == AttackKind::siege && host == cluster_.hosts.front()) cluster_.run_for(kBesiegedBefore);
@@ -228,7 +230,7 @@ RunReport Simulation::run() {
     host->wake_now();
   }
   const Time healed = cluster_.event_queue.now();
-  const Duration recovery = kRecoveryTime + outage_;  // nobody may be left to be heard
+  const Duration recovery = kRecoveryTime + outage_;  // a host that hears nobody may wait for the outage
   run_until(healed + recovery, "every message has arrived", &Simulation::all_delivered);
   for (const auto& host : cluster_.hosts) {
     if (!host->running()) continue;
@@ -256,8 +258,8 @@ RunReport Simulation::run() {
   return report();
 }
 
-/// A datagram that an engine has read is received or counted as dropped. A process that is killed takes some
-/// with it.
+/// Checks that each datagram that an engine has read was received or counted as dropped. A process that is
+/// killed takes some datagrams with it, so runs with such processes are not checked.
 void Simulation::check_datagrams() const {
   if (severity_ >= Severity::restarts) return;
   const std::uint64_t dropped = cluster_.counters().datagrams_dropped;
@@ -269,7 +271,7 @@ void Simulation::check_datagrams() const {
                       " dropped");
 }
 
-/// An engine's memory is bounded by its settings and the number of its peers, whatever happens.
+/// The memory of an engine is bounded by its settings and the number of its peers, whatever happens.
 void Simulation::check_memory() const {
   for (HostNumber host = 0; host < host_count_; ++host) {
     const transport::EngineSettings& settings = profiles_[host].settings;
@@ -277,7 +279,7 @@ void Simulation::check_memory() const {
     // Each rail remembers what travels on it.
     const std::size_t rails = cluster_.network.rails() * (64 * settings.flow_window + 8 * 1024);
     const std::size_t peer = 2 * window + 2 * settings.eager_credit + rails + 64 * 1024;
-    // Sources that are not known: what they may make an engine keep (AdmissionControl).
+    // What unknown sources may make an engine keep (AdmissionControl).
     const std::size_t unknown = attacker_ == nullptr ? 0 : 16 * 1024 * 1024;
     const std::size_t bound =
         host_count_ * peer + settings.tx_requests_max * 1024 + 4 * 1024 * 1024 + unknown;
@@ -295,8 +297,9 @@ void Simulation::check_windows() const {
   throw SafetyFailure(std::to_string(refused) + " frames lay outside their receiver's window");
 }
 
-/// Only what is missing travels again: a frame that the network kept or damaged may cost two, one that it
-/// delayed one, and so may each timeout. The rest allows for peers that are away and answer late.
+/// Only missing frames are retransmitted. A frame that the network lost or damaged may cost two
+/// retransmissions, a delayed frame one, and so may each timeout. The rest of the bound is for peers that
+/// are away and answer late.
 void Simulation::check_retransmissions() const {
   constexpr std::uint64_t always = 500;
   constexpr std::uint64_t one_in = 50;
@@ -304,16 +307,16 @@ void Simulation::check_retransmissions() const {
   const Counters counters = cluster_.counters();
   const std::uint64_t bound =
       2 * network.gone() + network.reordered + counters.timeouts + always + network.frames / one_in;
-  // A message that finds no space at its receiver is retransmitted until it does.
+  // A message that finds no space at its receiver is retransmitted until there is space.
   if (counters.frames_retransmitted <= bound || counters.unexpected_full != 0) return;
   throw SafetyFailure(std::to_string(counters.frames_retransmitted) + " frames were sent again though of " +
                       std::to_string(network.frames) + " only " + std::to_string(network.gone()) +
                       " were lost and " + std::to_string(network.reordered) + " late");
 }
 
-/// While no message is stored all credit has been returned, and each side of an undisturbed session may send
-/// nearly all that its peer grants. A session with an incarnation that has ended may still exist: the host
-/// need not know.
+/// While no message is stored, all credit has been returned. Each side of an undisturbed session may then
+/// send nearly all that its peer grants. A host may still have a session with an incarnation that has ended,
+/// because it need not know of the end.
 void Simulation::check_credit() const {
   const Incarnations& incarnations = cluster_.oracle.incarnations();
   std::vector<engine::EndpointStats> seen;
@@ -353,7 +356,7 @@ void Simulation::check_store() const {
                       " messages, but may store " + std::to_string(plan_.unexpected_max));
 }
 
-/// Where nothing else goes wrong no session ends.
+/// If the run has no faults, the attack must end no session.
 void Simulation::check_attack() const {
   if (attacker_ == nullptr) return;
   if (!attacker_->violation().empty()) throw SafetyFailure(attacker_->violation());

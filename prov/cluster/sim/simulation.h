@@ -1,12 +1,13 @@
 // One run: a seed becomes a cluster, its workload, its faults and its end.
 //
-//   1. hosts start; the workload runs while faults happen
-//   2. everything heals; applications send nothing new and take in what is on its way
-//   3. every operation has ended, every message that must arrive has; what still waits is cancelled
-//   4. the network falls silent while applications receive what is left
-//   5. every process leaves; nothing is left behind
+//   1. Hosts start, and the workload runs while faults happen.
+//   2. All faults end. Applications send nothing new, and receive the messages in flight.
+//   3. Every operation ends, and every message that must arrive arrives. Receives that still wait are
+//      cancelled.
+//   4. The network falls silent while applications receive what is left.
+//   5. Every process leaves, and nothing is left behind.
 //
-// Each step after the first has a bounded simulated time.
+// The simulated time of each step after the first is limited.
 #pragma once
 
 #include <memory>
@@ -30,7 +31,7 @@ struct RunOptions {
   std::string attack = "none";
   bool devices = false;    ///< some hosts have RDMA devices, which read long messages
   bool frame_lane = true;  ///< short messages may take the frame lane
-  std::string trace;       ///< file; empty: none
+  std::string trace;       ///< name of a file; empty: no trace
 };
 
 struct RunReport {
@@ -39,7 +40,7 @@ struct RunReport {
   std::uint64_t messages = 0;
   std::uint64_t delivered = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t failures = 0;  ///< operations that ended with an error that was permitted
+  std::uint64_t failures = 0;  ///< operations that ended with a permitted error
   std::uint64_t histories = 0;
   std::uint64_t steps = 0;
   Duration duration{0};
@@ -53,7 +54,7 @@ class Simulation {
 
   /// Throws SafetyFailure or LivenessFailure.
   RunReport run();
-  /// What was drawn, in a line.
+  /// Returns what was drawn, in one line.
   const std::string& description() const { return description_; }
 
  private:
@@ -86,7 +87,7 @@ class Simulation {
   SimCluster cluster_;
   std::vector<HostProfile> profiles_;
   std::unique_ptr<FaultSchedule> faults_;
-  std::unique_ptr<PathAttacker> path_attacker_;  ///< where there are keys
+  std::unique_ptr<PathAttacker> path_attacker_;  ///< null if there are no keys
   AttackKind attack_ = AttackKind::none;
   std::unique_ptr<Attacker> attacker_;
   std::string description_;

@@ -1,5 +1,5 @@
-// A buffer as applications pass it: in one piece, or split into slices anywhere, empty ones included. Nothing
-// in the library may depend on where it is split.
+// A buffer as applications pass it: in one piece, or split anywhere into slices, some of which may be empty.
+// Nothing in the library may depend on where a buffer is split.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace cluster::sim {
 
-/// Splits `whole` with that chance in a million; returns the number of slices.
+/// Splits `whole` with this chance, in a million. Returns the number of slices.
 template <typename Slice>
 std::size_t split(SeededRandom& random, std::uint32_t chance, Slice whole,
                   std::array<Slice, protocol::kIovMax>& slices) {

@@ -24,7 +24,7 @@ Thinner::Place Thinner::place_of(Time now, const Packet& packet) {
   return thinning_.on && (keep_alive || !thinning_.passes(header.session)) ? Place::aside : Place::engine;
 }
 
-/// Excess frames would wait for long; here they are dropped.
+/// With a real responder, excess frames would wait for long. Here they are dropped.
 Thinner::Place Thinner::to_responder(Time now) {
   if (now >= answers_until_) {
     answers_until_ = now + kAnswersInterval;

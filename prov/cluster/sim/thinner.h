@@ -1,5 +1,6 @@
-// What a simulated host's kernel does with a flood (link/link.h, os/port_filter.h): it puts frames aside, gives keep-alives to
-// the responder and drops the rest, as the engine has asked for. Frames set aside are read at their time.
+// What the kernel of a simulated host does with frames during a flood (link/link.h, os/port_filter.h). As
+// the engine has asked, it puts frames aside, and gives keep-alives to the responder. It drops keep-alives
+// that exceed the responder's rate. At fixed intervals the engine reads the frames that were put aside.
 #pragma once
 
 #include <cstddef>
@@ -17,13 +18,13 @@ class Thinner {
 
   void set(const link::Thinning& thinning) { thinning_ = thinning; }
   Place place_of(Time now, const Packet& packet);
-  /// Leaves the packet with the caller if there is no space for it.
+  /// If there is no space for the packet, the caller keeps it.
   void put_aside(std::unique_ptr<Packet>& packet);
-  /// Null if there is none to be looked at now.
+  /// Returns a packet that was put aside, or null if there is none or it is too early.
   std::unique_ptr<Packet> take_aside(Time now);
 
  private:
-  static constexpr int kAnswersPerInterval = 64;  ///< as os/keep_alive_responder.cc
+  static constexpr int kAnswersPerInterval = 64;  ///< as in os/keep_alive_responder.cc
   static constexpr Duration kAnswersInterval = 5ms;
 
   bool one_in(unsigned shift);
@@ -32,8 +33,8 @@ class Thinner {
   link::Thinning thinning_;
   RingQueue<std::unique_ptr<Packet>> aside_;
   Time next_look_{};
-  std::size_t left_ = 0;   ///< of this look
-  std::uint32_t die_ = 1;  ///< which of many alike get through
+  std::size_t left_ = 0;   ///< how many frames may still be read in this interval
+  std::uint32_t die_ = 1;  ///< decides which of many similar frames get through
   Time answers_until_{};
   int answers_ = 0;  ///< in this interval
 };

@@ -1,5 +1,5 @@
 // The trace of a run, line by line: every frame as print/print.h formats it, every operation and completion,
-// every fault. Written only on request; a run is the same with and without it.
+// every fault. It is written only on request, and does not change the run.
 #pragma once
 
 #include <cstdio>
@@ -15,12 +15,12 @@ struct Packet;
 class Trace {
  public:
   explicit Trace(const EventQueue& event_queue) : event_queue_(event_queue) {}
-  /// False if the file cannot be written.
+  /// Returns false if the file cannot be written.
   bool open(const std::string& path);
 
   bool on() const { return file_ != nullptr; }
   void line(const char* format, ...) __attribute__((format(printf, 2, 3)));
-  /// The fate of a frame between two hosts: "sent", "lost", "arrived"...
+  /// Writes the fate of a frame between two hosts: "sent", "lost", "arrived"...
   void frame(const char* fate, const Packet& packet);
 
  private:

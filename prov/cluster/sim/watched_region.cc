@@ -8,11 +8,12 @@
 namespace cluster::sim {
 namespace {
 
-/// For slots whose content is all blank, or whose last byte is, which may come alone: it could not be seen to land.
+/// The blank value of a slot whose content is all kBlank or ends with it. The last byte may come alone, and
+/// must change the slot visibly.
 constexpr std::byte kOtherBlank{0x12};
 constexpr std::byte kSealed{0x77};
 constexpr std::size_t kGapMax = 32;
-/// Contents of reading parts have numbers of their own.
+/// Marks the numbers of the contents of reading parts.
 constexpr MessageNumber kReadingContent = MessageNumber{1} << 56;
 
 }  // namespace
@@ -44,7 +45,7 @@ std::optional<std::size_t> WatchedRegion::allocate_slot(std::size_t length, Seed
   const auto first = slot;
   for (; slot != slots_.end() && slot->first < next_ + with_gap; ++slot) {
     if (slot->second.state == State::awaited) return std::nullopt;
-    if (!slot_intact(slot->first, slot->second)) return std::nullopt;  // stays, and the final check finds it
+    if (!slot_intact(slot->first, slot->second)) return std::nullopt;  // the final check finds the slot
   }
   for (auto over = first; over != slot; ++over) {
     std::fill_n(base() + over->first, over->second.length, kBlank);

@@ -4,10 +4,10 @@
 //
 // Every remote write has a slot of its own, so the bytes of different writes are never mixed:
 //   awaited   the write may be under way: each byte is blank or right
-//   sealed    the write is complete and its bytes were all there; then the owner has covered them, so
-//             that a write which is carried out twice is found out
-//   failed    it ended with an error: each byte is blank or right
-// Everything else stays as it was made. What is closed does not change at all any more.
+//   sealed    the write is complete, and all its bytes were there; the region has then overwritten them, so
+//             that a second execution of the write shows
+//   failed    the write ended with an error: each byte is blank or right
+// All other bytes never change. A closed region does not change at all.
 #pragma once
 
 #include <cstdint>
@@ -40,23 +40,23 @@ class WatchedRegion {
 
   const Shape& shape() const { return shape_; }
   std::size_t length() const { return shape_.reading + shape_.writing; }
-  /// What is registered with the library.
+  /// Returns the region as it is registered with the library.
   protocol::MemoryRegion region();
   bool open() const { return !frozen_.has_value(); }
-  /// It has been deregistered.
+  /// The region has been deregistered.
   void close() { frozen_ = memory_; }
 
-  /// A slot for a write: its offset in the region; nothing if too much of it is in use.
+  /// Returns the offset of a slot for a write, or nothing if the next bytes are still in use.
   std::optional<std::size_t> allocate_slot(std::size_t length, SeededRandom& random);
-  /// The write was never posted.
+  /// The write of this slot was never posted.
   void release_slot(std::size_t offset);
-  /// The order gives its bytes: [from, from + length of the slot) of this content.
+  /// Says what the write puts into its slot: the bytes [from, from + length of the slot) of this content.
   void expect(std::size_t offset, MessageNumber content, std::size_t from);
-  /// True if all bytes of the slot are in place. A slot that is sealed was.
+  /// Returns true if all bytes of the slot are in place, or if the slot is sealed.
   bool landed(std::size_t offset) const;
   void seal(std::size_t offset);
   void fail(std::size_t offset) { slots_.at(offset).state = State::failed; }
-  /// What a read of this place must return.
+  /// Returns what a read of this place must return.
   ConstBytes at(std::size_t offset, std::size_t length) const;
 
   /// Describes what is wrong with the region; empty if nothing is.
@@ -70,7 +70,7 @@ class WatchedRegion {
     std::size_t length = 0;
     MessageNumber content = 0;
     std::size_t from = 0;
-    std::byte blank = kBlank;  ///< what it held before anything landed
+    std::byte blank = kBlank;  ///< the value of its bytes before the write
     State state = State::awaited;
   };
 
@@ -81,7 +81,7 @@ class WatchedRegion {
 
   Shape shape_;
   std::vector<std::byte> memory_;
-  std::optional<std::vector<std::byte>> frozen_;  ///< as it was when it was closed
+  std::optional<std::vector<std::byte>> frozen_;  ///< the memory when the region was closed
   std::map<std::size_t, Slot> slots_;             ///< by offset in the region
   std::size_t next_ = 0;
 };

@@ -11,8 +11,8 @@ std::size_t WordHistory::add(std::uint64_t number, std::uint64_t source, WordOpe
   return entries_.size() - 1;
 }
 
-/// Those that the engine has accepted. An operation that was not reported to have succeeded, and need not have
-/// been executed, may have been.
+/// Returns the operations that the engine has accepted. An operation is not certain if it was not reported
+/// to have succeeded, and need not have been executed.
 std::vector<WordOperation> WordHistory::operations() const {
   std::vector<WordOperation> history;
   for (const Entry& entry : entries_) {

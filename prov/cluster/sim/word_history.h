@@ -1,8 +1,8 @@
-// The history of one word that operations of every kind change: whatever combines, replaces, compares, or only
-// reads. It is judged as a whole, when no operation is under way any more (sim/linearizability.h).
+// The history of one word that operations of every kind change: they combine, replace, compare, or only
+// read. The history is judged as a whole when no operation is under way any more (sim/linearizability.h).
 //
-// Beside real time it must agree with the order of each process: atomic operations of one process on one word
-// are executed in the order in which they were accepted.
+// The order of operations must agree with real time, and with the order of each process: atomic operations
+// of one process on one word are executed in the order in which they were accepted.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ namespace cluster::sim {
 
 class WordHistory {
  public:
-  /// Few enough that every history is decided.
+  /// So few operations that the search decides every history.
   static constexpr std::size_t kOperationsMax = 16;
 
   explicit WordHistory(unsigned bits) : bits_(bits) {}
@@ -25,7 +25,7 @@ class WordHistory {
   std::size_t add(std::uint64_t number, std::uint64_t source, WordOperation::Kind kind, std::uint64_t operand,
                   std::uint64_t comparand);
   AtomicRecord& record(std::size_t index) { return entries_[index].record; }
-  /// Judges what was fetched, and the value of the word, when no operation is under way any more.
+  /// Judges the fetched values, and the value of the word. No operation may be under way any more.
   std::string check_final(std::uint64_t value) const;
 
  private:

@@ -10,7 +10,8 @@ namespace cluster::sim {
 namespace {
 
 constexpr std::size_t kPullBytes = 256 * 1024;
-/// Header of a frame and of the largest segment: the payload limits lie this far below the frame's.
+/// Headers of a frame and of the largest segment. The greatest payload of a frame is smaller than the frame
+/// by so much.
 constexpr std::size_t kHeaders = 32 + 32;
 
 constexpr std::array<std::size_t, 12> kTiny{0, 1, 2, 7, 8, 9, 16, 63, 64, 65, 200, 500};
@@ -48,7 +49,7 @@ void make_cancel_peek(WorkloadPlan& plan, SeededRandom& random) {
   plan.cancel = 100'000;
   plan.peek = 200'000;
   plan.tagged = 600'000;
-  plan.with_data = kMillion;  // a peek shows no bytes: so untagged messages carry their number as data
+  plan.with_data = kMillion;  // a peek shows no bytes, so untagged messages carry their number as data
   plan.late = random.between(0us, 500us);
 }
 
@@ -67,7 +68,8 @@ void make_remote(WorkloadPlan& plan, SeededRandom& random) {
   if (random.chance(300'000)) plan.sizes = {10, 5, 10, 10, 20, 3, 0};
 }
 
-/// Receives come late and one by one: messages pile up until neither credit nor store is left.
+/// Receives come late and one by one, so messages pile up until neither credit nor space in the store is
+/// left.
 void make_backlog(WorkloadPlan& plan, SeededRandom& random) {
   plan.pattern = Pattern::incast;
   plan.messages = static_cast<std::uint32_t>(random.between(50, 300));
@@ -81,7 +83,8 @@ void make_backlog(WorkloadPlan& plan, SeededRandom& random) {
   plan.sizes = plan.one_frame ? SizeMix{10, 0, 0, 0, 0, 0, 0} : SizeMix{40, 0, 10, 50, 0, 0, 0};
 }
 
-/// Several hosts operate on a few words of each other; messages and reads go on beside them.
+/// Several hosts operate on a few words of each other. Messages and remote reads and writes go on beside
+/// that.
 void make_atomics(WorkloadPlan& plan, SeededRandom& random) {
   plan.pattern = random.pick(std::array{Pattern::scattered, Pattern::all_to_all, Pattern::incast});
   plan.atomics.share =
@@ -90,8 +93,8 @@ void make_atomics(WorkloadPlan& plan, SeededRandom& random) {
   plan.to_itself = random.chance(200'000) ? 200'000 : 10'000;
 }
 
-/// Short histories of many words: whatever an atomic operation can be, on words that all change, one's own
-/// included.
+/// Short histories of many words. The operations are of every kind, and hosts also operate on their own
+/// words.
 void make_histories(WorkloadPlan& plan, SeededRandom& random) {
   make_atomics(plan, random);
   plan.atomics.share = random.chance(800'000) ? kMillion : kMillion * 9 / 10;

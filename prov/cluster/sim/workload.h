@@ -13,21 +13,21 @@
 namespace cluster::sim {
 
 enum class Pattern : std::uint8_t {
-  ping_pong,  ///< in pairs
+  ping_pong,  ///< in pairs of hosts
   all_to_all,
-  incast,   ///< all others to host 0
-  one_way,  ///< host 0 to host 1, no other traffic
+  incast,   ///< all others send to host 0
+  one_way,  ///< host 0 sends to host 1, and there is no other traffic
   scattered,
 };
 
 struct SizeMix {
   /// Weights of the classes below.
   std::uint32_t tiny = 30;    ///< 0, 1, 7, 8, 64...
-  std::uint32_t inject = 10;  ///< around the largest that can be injected
-  std::uint32_t frame = 30;   ///< around what one, two, three frames hold
+  std::uint32_t inject = 10;  ///< around the largest size that can be injected
+  std::uint32_t frame = 30;   ///< around the payload of one, two or three frames
   std::uint32_t eager = 10;   ///< around the eager threshold
-  std::uint32_t pull = 2;     ///< around what one pull asks for, and twice that
-  std::uint32_t huge = 0;     ///< a megabyte or several
+  std::uint32_t pull = 2;     ///< around the size of one pull, and of two
+  std::uint32_t huge = 0;     ///< one to four megabytes
   std::size_t fixed = 0;      ///< if not 0: every message is this long
 };
 
@@ -39,29 +39,29 @@ struct Thresholds {
 
 std::size_t draw_size(const SizeMix& mix, const Thresholds& thresholds, SeededRandom& random);
 std::size_t largest_size(const SizeMix& mix, const Thresholds& thresholds);
-/// The longest datagram.
+/// Returns the length of the longest datagram.
 std::size_t datagram_max(const Thresholds& thresholds);
-/// Remote accesses are no longer than this, so that many fit into a region.
+/// Remote accesses are at most so long, so that several of them fit into a region.
 inline constexpr std::size_t kRemoteMax = 1200 * 1024;
 
 struct AtomicMix {
-  std::uint32_t share = 0;              ///< of operations
-  std::uint32_t mixed_words = 200'000;  ///< of these: on words that take operations of every kind
+  std::uint32_t share = 0;              ///< of all operations
+  std::uint32_t mixed_words = 200'000;  ///< share of the atomic operations on words that take every kind
 };
 
 struct WorkloadPlan {
   std::string name;
   Pattern pattern = Pattern::scattered;
-  std::uint32_t messages = 100;     ///< that each host sends
-  std::uint32_t in_flight = 8;      ///< sends of one host that are not complete
-  std::uint32_t receive_depth = 8;  ///< receives that a host keeps posted
+  std::uint32_t messages = 100;     ///< how many each host sends
+  std::uint32_t in_flight = 8;      ///< how many sends of one host may be incomplete
+  std::uint32_t receive_depth = 8;  ///< how many receives a host keeps posted
   Duration think{0};                ///< longest pause between sends
   Duration late{0};                 ///< longest pause before a used receive is replaced
   SizeMix sizes;
-  std::size_t unexpected_max = 0;  ///< if not 0: so many messages may wait for their receive at every host
+  std::size_t unexpected_max = 0;  ///< if not 0: so many messages may wait for a receive at every host
   bool one_frame = false;          ///< every message is sent eagerly, in one frame
 
-  /// Parts in a million of the messages, receives or turns of an application.
+  /// Shares, in parts in a million: of the messages, of the receives, or of the turns of an application.
   std::uint32_t tagged = 700'000;
   std::uint32_t with_data = 300'000;
   std::uint32_t injected = 300'000;
@@ -72,16 +72,16 @@ struct WorkloadPlan {
   std::uint32_t delivered = 200'000;
   std::uint32_t to_itself = 10'000;
   std::uint32_t wildcard = 500'000;   ///< receives from any source
-  std::uint32_t exact = 100'000;      ///< receives for one tag that is to come
+  std::uint32_t exact = 100'000;      ///< receives for the tag of one message to come
   std::uint32_t classed = 100'000;    ///< receives for a class of tags
   std::uint32_t truncating = 20'000;  ///< receives that may be too short
   std::uint32_t cancel = 0;
   std::uint32_t peek = 0;
 
-  /// Remote memory; of operations, and of turns for `closing`.
-  std::uint32_t remote = 0;          ///< operations that are remote reads and writes, not messages
+  /// Remote memory. These are shares of the operations; `closing` is a share of the turns.
+  std::uint32_t remote = 0;          ///< remote reads and writes in place of messages
   std::uint32_t reads = 300'000;     ///< remote operations that read
-  std::uint32_t forbidden = 50'000;  ///< ask for what they may not have
+  std::uint32_t forbidden = 50'000;  ///< operations that are not allowed
   std::uint32_t fenced = 100'000;
   std::uint32_t read_back = 200'000;  ///< writes that are read back, behind a fence
   std::uint32_t closing = 0;          ///< turns in which a region is closed and another one opened
@@ -91,10 +91,10 @@ struct WorkloadPlan {
   bool datagrams = false;          ///< all endpoints of the run are datagram endpoints
 };
 
-/// The names --workload knows, "any" excluded.
+/// Returns the names that --workload knows, except "any".
 std::vector<std::string_view> workload_names();
-/// A plan for so many hosts; `name` "any" (or empty) draws one of them too. Empty name in the result:
-/// unknown.
+/// Returns the plan of this workload. If the name is "any" or empty, draws a workload. If the name is
+/// unknown, the name in the plan is empty.
 WorkloadPlan draw_workload(std::string_view name, SeededRandom& random);
 
 }  // namespace cluster::sim

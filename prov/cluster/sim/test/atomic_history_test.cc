@@ -1,4 +1,4 @@
-// What the histories of words accept and what they report: each thing they are there for.
+// What the histories of words accept, and each mistake that they must report.
 #include <gtest/gtest.h>
 
 #include "sim/digit_history.h"

@@ -1,5 +1,5 @@
-// The attacker on the path of a group does what it is for: its frames reach members, which refuse them for each reason there is.
-// That none of them is delivered GroupOracle judges in every run.
+// Frames of the attacker on the path of a group reach members, and members refuse them for each reason that
+// there is. GroupOracle checks in every run that no such frame is delivered.
 #include "sim/group_attacker.h"
 
 #include <gtest/gtest.h>

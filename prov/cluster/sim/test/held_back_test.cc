@@ -1,5 +1,5 @@
-// What a sender does while its messages find no space at the receiver: it probes, at the pace that docs/protocol.md 3.2 allows,
-// for as long as it takes, and no longer.
+// What a sender does while its messages find no space at the receiver. It probes until there is space, at
+// the rate that docs/protocol.md 3.2 allows, and then stops.
 #include <gtest/gtest.h>
 
 #include "sim/measure.h"

@@ -24,7 +24,7 @@ class IncarnationsTest : public testing::Test {
     opening.session = opening.epoch = session;
     incarnations.session_announced(self, self ^ 1, opening);
   }
-  /// A frame of the other host's incarnation that names a session, or none.
+  /// Reads a frame of the other host's incarnation. The frame names a session, or none.
   void read(HostNumber at, std::uint32_t session, std::uint32_t incarnation, Time sent_at = kNow) {
     Packet packet;
     packet.bytes = opening_frame(session, 99, wire::frame_flag::kAcknowledges);
@@ -40,7 +40,8 @@ class IncarnationsTest : public testing::Test {
     incarnations.ends(host);
     incarnations.begins(host, kNow, false);
   }
-  /// The second incarnation of the host that is called takes a call for its own that the first had answered.
+  /// The first incarnation of the called host has answered a call. The second one takes this call for its
+  /// own.
   void mislead() {
     announce(kCaller, 1);
     begin_anew(kCalled);
@@ -64,7 +65,8 @@ TEST_F(IncarnationsTest, ANextIncarnationPermitsErrorsOfOperationsWithTheLast) {
   EXPECT_FALSE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
-/// It has given up one that it never met, and learns of the next one when it hears it.
+/// The caller has given up a process that it never met. It learns of the next process from the first frame
+/// of this process.
 TEST_F(IncarnationsTest, OperationsWithALostPeerEndAtOnceUntilItIsHeard) {
   announce(kCaller, 1);
   const OperationStart before = incarnations.begin(kCaller, kCalled);
@@ -129,7 +131,7 @@ TEST_F(IncarnationsTest, AnAnswerOfAnEndedIncarnationPermitsErrors) {
   EXPECT_TRUE(error_permitted(incarnations.begin(kCaller, kCalled)));
 }
 
-/// The caller calls again; the first call is answered by the second incarnation.
+/// The caller calls again, but the second incarnation answers the first call.
 TEST_F(IncarnationsTest, OnlyTheSessionAnnouncedLastProvesAnIncarnation) {
   announce(kCaller, 1);
   announce(kCalled, 101);
@@ -159,7 +161,8 @@ TEST_F(IncarnationsTest, AnOutagePermitsErrorsUntilTheTwoHaveMetAgain) {
   EXPECT_TRUE(error_permitted(during));
 }
 
-/// Found by a siege, whose peer timeout is short: elsewhere few outages are long enough to be noticed before they end.
+/// A siege found this, because its peer timeout is short. In other runs few outages are long enough to be
+/// noticed before they end.
 TEST_F(IncarnationsTest, AnOutagePermitsErrorsWhileItLastsAlsoToThoseThatHaveMet) {
   incarnations.expect_outages(1s);
   announce(kCaller, 2);

@@ -1,4 +1,4 @@
-// What the search accepts, and each mistake that it is there for.
+// What the search accepts, and each mistake that it must detect.
 #include "sim/linearizability.h"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ using Verdict = Linearizability::Verdict;
 
 class LinearizabilityTest : public testing::Test {
  protected:
-  /// Appends an operation that lasted from `began` to `ended`, in the words of its caller.
+  /// Appends an operation that lasted from `began` to `ended` for its caller.
   WordOperation& add(Kind kind, std::uint64_t operand, std::uint64_t began, std::uint64_t ended) {
     WordOperation operation;
     operation.kind = kind;
@@ -59,7 +59,7 @@ TEST_F(LinearizabilityTest, ACompletionThatComesTooEarlyIsContradictedByAReader)
   add(Kind::write, 7, 10, 20);
   fetch(Kind::read, 0, 0, 21, 30);
   EXPECT_EQ(judge({7}), Verdict::impossible);
-  history[1].began = 20;  // they overlap
+  history[1].began = 20;  // now the two overlap
   EXPECT_EQ(judge({7}), Verdict::explained);
 }
 
@@ -83,7 +83,7 @@ TEST_F(LinearizabilityTest, AnOrderThatWasAskedForHoldsAcrossWords) {
   WordOperation& look = add(Kind::read, 0, 20, 30);
   look.word = 1;
   look.fetched = 1;
-  fetch(Kind::read, 0, 0, 31, 40);  // the data is old
+  fetch(Kind::read, 0, 0, 31, 40);  // finds the old data
   EXPECT_EQ(judge({1, 1}), Verdict::explained);
   history[1].after = {0};
   EXPECT_EQ(judge({1, 1}), Verdict::impossible);
@@ -122,7 +122,8 @@ TEST_F(LinearizabilityTest, ComparisonsReplaceIfTheComparandComparesSo) {
   EXPECT_EQ(becomes(Kind::swap_masked, 0xF0), 0xF0u);
 }
 
-// Eight origins with eight operations each at one time: the memory of states keeps that short.
+// Four origins with eight operations each, all at one time. The search remembers states, so it does not take
+// long.
 TEST_F(LinearizabilityTest, LongChainsAtOneTimeAreDecided) {
   for (std::uint32_t origin = 0; origin < 4; ++origin) {
     for (std::uint32_t step = 0; step < 8; ++step) {

@@ -1,6 +1,6 @@
-// A frame with an opening, as the tests of the simulator's judges need it. It passes the gate and comes from
-// host 1. Its epoch is as large as its session. A numbered frame also carries padding. If the frame
-// acknowledges, it acknowledges nothing that was sent.
+// A frame with an opening, for tests of the simulator's judges. It passes the gate and comes from host 1.
+// Its epoch is as large as its session. A numbered frame also carries padding. If the frame acknowledges, it
+// acknowledges nothing that was sent.
 #pragma once
 
 #include <cstring>
@@ -16,7 +16,7 @@ namespace cluster::sim {
 
 inline constexpr std::uint32_t kNoSession = 0;
 
-/// To the session `to`; without an opening if that is 0.
+/// Returns a frame to the session `to`. If `opening` is 0, the frame has no opening.
 inline std::vector<std::byte> opening_frame(std::uint32_t to, std::uint32_t opening, std::uint8_t flags) {
   wire::OpeningBlock block;
   wire::Opening said;

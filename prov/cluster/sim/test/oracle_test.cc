@@ -1,4 +1,4 @@
-// The oracle reports each failure it is there for.
+// The oracle reports each failure that it must detect.
 #include "sim/oracle.h"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,8 @@ class OracleTest : public testing::Test {
     receive.position = 1;
   }
 
-  /// A message of 100 bytes from 0 to 1 that was taken; `buffer` holds its content.
+  /// Sends a message of 100 bytes from host 0 to host 1, which the engine accepts. `buffer` holds its
+  /// content.
   MessageNumber send(protocol::CompletionLevel completion_level = protocol::CompletionLevel::inject) {
     Message shape;
     shape.from = 0;
@@ -124,7 +125,8 @@ TEST_F(OracleTest, ASendThatEndsBeforeItHasArrived) {
   EXPECT_THROW(oracle.send_ended(sent(number)), SafetyFailure);
 }
 
-/// Found by the simulator (seed 17443150295646216029): parts of late copies displaced a part that had come.
+/// The simulator found this (seed 17443150295646216029): parts of late copies displaced a part that had
+/// come.
 TEST_F(OracleTest, ASendWhosePartsComeAmongLateOnes) {
   const MessageNumber number = send(protocol::CompletionLevel::transmit);
   wire::Segment segment{

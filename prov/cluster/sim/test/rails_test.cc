@@ -1,4 +1,4 @@
-// What several rails are worth, in simulated time: a stream of large messages over ports of 1 Gbit/s.
+// What several rails gain, in simulated time: a stream of large messages over ports of 1 Gbit/s.
 #include <gtest/gtest.h>
 
 #include "sim/measure.h"

@@ -1,4 +1,4 @@
-// The oracle of remote memory reports each failure it is there for.
+// The oracle of remote memory reports each failure that it must detect.
 #include "sim/rma_oracle.h"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class RmaOracleTest : public testing::Test {
     region = region_watch->region();
   }
 
-  /// A write of 100 bytes from 0 to 1 that was taken.
+  /// Orders a write of 100 bytes from host 0 to host 1, which the engine accepts.
   MessageNumber write(bool has_data = false) {
     RmaOperation shape;
     shape.to = 1;

@@ -1,4 +1,4 @@
-// One seed is the same run on every machine only if these numbers are.
+// A seed gives the same run on every machine only if it gives these numbers everywhere.
 #include "sim/seeded_random.h"
 
 #include <gtest/gtest.h>

@@ -17,7 +17,7 @@ constexpr std::uint32_t kOursAfterwards = 4;
 
 class SessionPeersTest : public testing::Test {
  protected:
-  /// In a turn of its own, unless another frame is read at the same time.
+  /// Reads a frame in a new turn, unless `same_turn` is true.
   bool read(std::uint32_t to, std::uint32_t opening, bool same_turn = false) {
     const std::vector<std::byte> bytes = opening_frame(to, opening, wire::frame_flag::kAcknowledges);
     wire::FrameView view;

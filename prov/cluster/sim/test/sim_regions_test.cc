@@ -9,8 +9,9 @@
 namespace cluster::sim {
 namespace {
 
-/// Found by the simulator (seed 17443150295646212591): when the target had written the other half of a
-/// write without report, the oracle took the write for complete, and the target wrote the rest.
+/// The simulator found this (seed 17443150295646212591). One half of an unreported write was copied. When
+/// the target had written the other half, the oracle regarded the write as complete. Then the target wrote
+/// the first half again.
 TEST(SimRegions, AWriteThatIsLeftToTheTargetCopiesNothing) {
   std::array<std::byte, 64> memory{};
   std::array<std::byte, 64> source;

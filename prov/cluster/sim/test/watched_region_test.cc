@@ -1,5 +1,4 @@
-// What is watched must be seen to change: a byte of content that looks like what was there before is no
-// exception.
+// Every byte of content must be seen to arrive, even if it looks like the byte that was there before.
 #include "sim/watched_region.h"
 
 #include <gtest/gtest.h>
@@ -10,7 +9,7 @@ namespace {
 TEST(WatchedRegion, SeesEveryByteLandThatWasNotThere) {
   WatchedRegion region_watch({.writing = 64, .writable = true});
   SeededRandom random(1);
-  // A single byte of content takes every value.
+  // The single byte of content takes every value.
   for (MessageNumber content = 1; content <= 256; ++content) {
     const std::optional<std::size_t> slot = region_watch.allocate_slot(1, random);
     ASSERT_TRUE(slot.has_value());

@@ -29,8 +29,8 @@ const char* to_text(fid_av* av, const void* address, char* buffer, std::size_t* 
 
 constinit fi_ops av_fid_ops = fid_ops({.close = close_object<Av>});
 
-/// The table with the functions that libfabric 1.20 appended. The provider is compiled with the headers of
-/// 1.17, which do not declare them.
+/// fi_ops_av with the functions that libfabric 1.20 appended to it. The provider is compiled with the headers
+/// of 1.17, which do not declare them.
 struct NewerAvOps {
   fi_ops_av first;
   int (*insert_auth_key)(fid_av*, const void*, std::size_t, fi_addr_t*, std::uint64_t);
@@ -100,7 +100,8 @@ Av::Av(Domain& domain, bool has_user_ids, void* context)
 
 int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
   if (attributes == nullptr) return -FI_EINVAL;
-  // With a name, the caller asks for an address vector that processes share.
+  // With a name, the caller asks for an address vector that processes share, which the provider does not
+  // support.
   if (attributes->name != nullptr) return -FI_ENOSYS;
   if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
   if (attributes->flags & ~(FI_SYMMETRIC | FI_AV_USER_ID)) return -FI_ENOSYS;

@@ -24,8 +24,8 @@ class Av : public fid_av, public RefCounted {
   /// libfabric's text form, such as "fi_sockaddr_in://10.0.0.1:9228".
   int insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                      void* context);
-  /// Inserts the addresses of `nodes` nodes, each with `services` services. The first node is `node`. The
-  /// number at the end of the name is increased by one for each further node. Services are numbered in the
+  /// Inserts the addresses of `nodes` nodes, each with `services` services. The first node is `node`. For
+  /// each further node, the number at the end of this name is increased by one. Services are numbered in the
   /// same way.
   int insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
                        fi_addr_t* handles, std::uint64_t flags, void* context);

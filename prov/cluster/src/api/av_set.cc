@@ -69,7 +69,7 @@ int AvSet::unite(const fid_av_set* other) {
 
 int AvSet::keep(const fid_av_set* other, bool common) {
   if (other == nullptr || set_of(other).av_.get() != av_.get()) return -FI_EINVAL;
-  // A copy, because `other` and this set may be the same.
+  // `source` is a copy, because `other` and this set may be the same.
   const std::vector<fi_addr_t> source(set_of(other).members_);
   std::erase_if(members_, [&](fi_addr_t each) {
     return (std::find(source.begin(), source.end(), each) != source.end()) != common;

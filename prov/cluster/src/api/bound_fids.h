@@ -1,6 +1,6 @@
 // The objects that are bound to an endpoint with fi_ep_bind: an address vector, queues, counters and shared
 // contexts. The endpoint holds a reference to each of them except a shared transmit context. So the
-// application cannot close the other objects before the endpoint.
+// application can close a shared transmit context before the endpoint, but none of the other objects.
 #pragma once
 
 #include <array>
@@ -28,8 +28,8 @@ class BoundFids {
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
-  /// Reports that an operation has failed before the engine accepted it. The report goes to the queue and the
-  /// counter for operations of this kind.
+  /// Reports that an operation has failed before the engine accepted it. The queue and the counter for
+  /// operations of its kind get the report.
   void report_failure(const protocol::Completion& completion) const;
   /// Returns the queue for operations of this kind, or null.
   protocol::CompletionQueue* queue_for(protocol::Completion::Kind kind) const;

@@ -18,7 +18,7 @@ std::vector<Element> CallCopy::copy(const Element* array, std::size_t count) {
   return {array, array + count};
 }
 
-// libfabric lets an application pass no descriptors at all.
+// libfabric lets an application pass no descriptors at all, so `desc` may be null.
 
 CallCopy::CallCopy(Kind kind, const fi_msg& message, std::uint64_t flags)
     : kind_(kind), flags_(flags & ~FI_TRIGGER), message_(message) {

@@ -17,8 +17,8 @@
 
 namespace cluster::api {
 
-/// The ops tables through which a call begins. In the tables for deferred work, the context of a call is its
-/// DeferredOperation (deferred_work.h).
+/// The ops tables through which a call begins. A call through the tables for deferred work has its
+/// DeferredOperation (deferred_work.h) as its context.
 struct CallTables {
   const fi_ops_msg& msg;
   const fi_ops_tagged& tagged;
@@ -28,7 +28,7 @@ struct CallTables {
 extern const CallTables ordinary_calls;
 extern const CallTables deferred_calls;
 
-/// The arrays that fetching and comparing atomic operations have in addition.
+/// The arrays that only fetching and comparing atomic operations have.
 struct AtomicArrays {
   const fi_ioc* results = nullptr;
   std::size_t result_count = 0;
@@ -74,7 +74,7 @@ class CallCopy {
   std::vector<fi_rma_ioc> atomic_ranges_;
   std::vector<fi_ioc> results_;
   std::vector<fi_ioc> compares_;
-  /// Its pointers refer to the application's arrays until begin() sets them to the copies.
+  /// The pointers in the message refer to the application's arrays until begin() sets them to the copies.
   std::variant<fi_msg, fi_msg_tagged, fi_msg_rma, fi_msg_atomic> message_;
 };
 

@@ -57,7 +57,7 @@ int ConnectedEnd::accept(const void* data, std::size_t size) {
   return endpoint_.engine()->with_connection([&](ConnectionEndpoint& end) {
     if (end.connection().state() != ConnectionEnd::State::asked) return -FI_EOPBADSTATE;
     if (!endpoint_.domain().fabric().requests().take(handle_, *request_))
-      return -FI_EOPBADSTATE;  // the application has rejected it
+      return -FI_EOPBADSTATE;  // the application has rejected the request
     end.connection().accept(private_data(data, size));
     return 0;
   });

@@ -1,8 +1,8 @@
 // The part of an endpoint that only FI_EP_MSG endpoints have: the connection's state as the application sees
 // it, and the events of the connection.
 //
-// Operations read the state without a lock. The engine changes it under its lock, before it writes the event.
-// So an application that has read FI_CONNECTED can send.
+// Operations read the state without a lock. The state changes under the engine's lock, before the event is
+// written. So an application that has read FI_CONNECTED can send.
 #pragma once
 
 #include <rdma/fi_cm.h>
@@ -42,7 +42,7 @@ class ConnectedEnd final : public connection::ConnectionListener {
   int get_peer(void* address, std::size_t* size);
   /// Ends the receives that no message has matched.
   void cancel_receives();
-  /// Called when the endpoint closes. Tells the peer. From now on this object writes no events.
+  /// Called when the endpoint closes. Shuts the connection down. From now on this object writes no events.
   void close();
 
   /// Returns true while the connection exists, so that operations can begin.

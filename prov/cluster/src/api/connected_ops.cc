@@ -1,5 +1,6 @@
 // The ops tables of an FI_EP_MSG endpoint. Each call replaces the address that the application names with
-// that of the peer. Then it calls the function of the ordinary table.
+// that of the peer. Then it makes the same call through the table of endpoints without connections, such as
+// msg_ops.
 #include <tuple>
 
 #include "api/endpoint.h"
@@ -20,7 +21,7 @@ ssize_t call(fid_ep* handle, Arguments... arguments) noexcept {
   return std::apply([&](Arguments... with_peer) { return (table->*member)(handle, with_peer...); }, all);
 }
 
-/// The same for a call with a message structure.
+/// Does the same for a call with a message structure.
 template <auto* table, auto member, typename Message, typename... Arguments>
 ssize_t call_with(fid_ep* handle, const Message* message, Arguments... arguments) noexcept {
   Message to_peer = *message;
@@ -89,7 +90,7 @@ constexpr Table message_table() {
   };
 }
 
-// The queries of atomics have no address.
+// The queries of atomics have no address, so nothing is replaced.
 
 int write_valid(fid_ep* handle, fi_datatype type, fi_op op, std::size_t* count) noexcept {
   return atomic_ops.writevalid(handle, type, op, count);

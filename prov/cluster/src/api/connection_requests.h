@@ -26,8 +26,8 @@ class ConnectionRequests {
   fid_t add(const connection::ConnectRequest& request, PassiveEndpoint* owner, std::size_t most);
   /// Returns the request with this handle, or nothing if it no longer waits for an endpoint.
   std::optional<connection::ConnectRequest> find(fid_t handle);
-  /// Gives the request to the endpoint with the name `taker`. The passive endpoint tells the asker. Returns
-  /// false if the request no longer waits.
+  /// Gives the request to the endpoint with the name `taker`. The passive endpoint tells the asker that
+  /// `taker` will answer. Returns false if the request no longer waits.
   bool hand_over(fid_t handle, const connection::ConnectRequest& request, const SocketAddress& taker);
   /// Removes the request and returns it, so that the caller can answer it. Returns nothing if the request is
   /// already answered.
@@ -50,9 +50,10 @@ class ConnectionRequests {
     PassiveEndpoint* owner = nullptr;  ///< null once an endpoint has taken the request
   };
 
-  std::mutex mutex_;  ///< guards waiting_; taken under the engine lock of an endpoint
+  std::mutex mutex_;  ///< guards waiting_; a thread that holds an engine lock may take it
   std::unordered_map<fid_t, std::unique_ptr<Entry>> waiting_;
-  /// Guards passive_, and keeps its endpoints open. No engine lock and no `mutex_` is held when it is taken.
+  /// Guards passive_, and keeps its endpoints open. A thread that takes this lock must hold neither an engine
+  /// lock nor `mutex_`.
   std::mutex passive_mutex_;
   std::unordered_map<fid_t, PassiveEndpoint*> passive_;
 };

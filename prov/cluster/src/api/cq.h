@@ -1,9 +1,9 @@
 // A completion queue. Engines write completions to its protocol::CompletionQueue. The application reads them
 // in the format that it chose when it opened the queue.
 //
-// A read makes progress only if the queue is empty. So the engines take one turn for a batch of completions,
-// not one for each. In addition, every kReadsPerProgress-th read makes progress, because otherwise the
-// engines would stop if a reader never empties its queue.
+// If the queue is not empty, a read usually makes no progress. So the engines take one turn for a batch of
+// completions, not one for each. But every kReadsPerProgress-th read always makes progress, because otherwise
+// the engines would stop if a reader never empties its queue.
 #pragma once
 
 #include <netinet/in.h>
@@ -40,8 +40,8 @@ inline std::uint64_t flags_of(const protocol::Completion& completion) {
   return 0;
 }
 
-/// For the completion of a message that has taken the fast lane or the frame lane. The completions of the
-/// access lane go to the queue instead.
+/// Does the same for the completion of a message that has taken the fast lane or the frame lane. Completions
+/// of the access lane never get here, because they go to the queue.
 inline std::uint64_t flags_of(const protocol::Success& success) {
   const bool sent = success.kind == protocol::Completion::Kind::send;
   return (sent ? FI_SEND : FI_RECV) | (success.tagged ? FI_TAGGED : FI_MSG);
@@ -65,8 +65,8 @@ void write_entry(Entry& entry, const Outcome& completion) {
 }
 
 /// The entries of a caller that reads `queue`. While the queue is empty, the completions of the lanes
-/// (shm/fast_lane.h, reliability/frame_lane.h) are written directly into these entries. They overtake no
-/// other completions, since the queue has none. The object exists for one turn of the engines.
+/// (shm/fast_lane.h, reliability/frame_lane.h) are written directly into these entries. These completions
+/// overtake no others, since the queue is empty. The object exists for one turn of the engines.
 template <typename Entry>
 class DirectEntries {
  public:
@@ -141,8 +141,8 @@ class Cq : public fid_cq, public RefCounted {
 
   protocol::CompletionQueue queue_;
   Progress progress_;
-  /// The number of reads. It is imprecise if several threads read, but it determines only which reads make
-  /// progress.
+  /// The number of reads. The number is imprecise if several threads read, but it determines only which reads
+  /// make progress.
   std::atomic<std::uint32_t> reads_{0};
   PollBackoff backoff_;
   std::atomic<bool> signaled_{false};

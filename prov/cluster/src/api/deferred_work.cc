@@ -15,7 +15,8 @@ namespace {
 using protocol::Completion;
 using CallKind = CallCopy::Kind;
 
-/// Flags that the operations of deferred work cannot have: one operation has one completion.
+/// Flags that the operations of deferred work cannot have, because each operation must have exactly one
+/// completion.
 constexpr std::uint64_t kWorkFlagsUnsupported = FI_MULTI_RECV | FI_PEEK | FI_CLAIM | FI_DISCARD;
 
 Completion::Kind completion_kind(CallKind kind) {
@@ -105,8 +106,8 @@ class DeferredOperation {
   const fi_deferred_work* work;
   void* context = nullptr;              ///< the application's context
   bool report = false;                  ///< success also goes to the completion queue
-  bool over = false;                    ///< it was completed before begin() returned
-  DeferredWork::Items::iterator place;  ///< its place in the list of items that have begun
+  bool over = false;                    ///< the operation was completed before begin() returned
+  DeferredWork::Items::iterator place;  ///< the item's place in the list `begun_`
   bool adds = false;
   std::uint64_t value = 0;
   Ref<Cntr> target;              ///< the counter that the work changes

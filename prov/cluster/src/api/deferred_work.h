@@ -4,12 +4,14 @@
 // has the flag FI_COMPLETION, or fails.
 //
 // An operation waits in the queue of a counter, in the order of thresholds and then of submission. It is due
-// when the counter has reached the threshold. Deferred work has begun when the engine has accepted it.
+// when the counter has reached the threshold. Deferred work has begun when the engine has accepted it. Until
+// then it can be canceled.
 //
 // A counter is often changed under the lock of an engine. The operation that waits for it may need the lock
-// of another engine. So the change only makes the operation due, and the thread begins it when it has left
-// the engine (AfterTurn). One thread at a time begins operations. This keeps them in order. If an operation
-// must wait, later operations of the same endpoint wait behind it. Operations of other endpoints do not wait.
+// of another engine. So the change only makes the operation due. The thread begins the operation after it has
+// released the first lock (AfterTurn). Only one thread at a time begins operations, so they begin in order.
+// If an operation must wait, later operations of the same endpoint wait behind it. Operations of other
+// endpoints do not wait.
 //
 // The mutex is the innermost lock: a thread that holds it waits for no other lock.
 #pragma once

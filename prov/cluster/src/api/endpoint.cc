@@ -249,8 +249,8 @@ int Endpoint::use_handle(fid_t handle) {
   return -FI_EINVAL;
 }
 
-/// The flags name one direction and replace its operation flags. In the other direction, the alias gets the
-/// flags of this endpoint.
+/// The flags name one direction and replace the operation flags of this direction. In the other direction,
+/// the alias gets the flags of this endpoint.
 int Endpoint::open_alias(fid_t* handle, std::uint64_t flags) {
   if (handle == nullptr) return -FI_EINVAL;
   if (engine_ == nullptr) return -FI_EOPBADSTATE;

@@ -1,6 +1,6 @@
 // An endpoint: the fid_ep of an engine. The application opens it, binds its queues (BoundFids) and enables
-// it. Until then its ops tables contain functions that fail. So data operations need not check whether the
-// endpoint is enabled.
+// it. Until then its ops tables contain functions that fail. So the functions for data operations need not
+// check whether the endpoint is enabled.
 //
 // Counters may also be bound after the endpoint is enabled. OpenSHMEM libraries first enable the endpoint of
 // the process, and later bind a counter for each context that they open on it.
@@ -128,7 +128,7 @@ class Endpoint : public fid_ep, public RefCounted {
   engine::Engine* engine_ = nullptr;  ///< null until fi_enable; an alias has its original's engine
   InheritedFid inherited_fid_{fid};
   EpOptions options_;
-  std::unique_ptr<SpecialOps> special_ops_;  ///< null if the ordinary tables serve the endpoint
+  std::unique_ptr<SpecialOps> special_ops_;  ///< null if the tables of ops_tables.h serve the endpoint
   engine::EndpointType type_;
   SocketAddress requested_name_;
   Ref<Domain> domain_;
@@ -156,8 +156,8 @@ void apply(const TxFlags& flags, Op& op) {
   op.fence = flags.fence;
 }
 
-/// Calls the engine. If the engine returns `again`, runs one turn of the engine and calls it once more. The
-/// turn is needed because some applications only repeat their call and never read a queue.
+/// Calls the engine. If the engine returns `again`, runs one turn of the engine and repeats the call once.
+/// The turn is needed because some applications only repeat their call and never read a queue.
 template <auto engine_call, typename Op>
 ssize_t Endpoint::post(const Op& op) noexcept {
   try {

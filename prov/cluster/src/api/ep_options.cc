@@ -33,7 +33,8 @@ bool is_connected_type(const fi_info& info) {
   return number_of(attributes_at(info.ep_attr).type) == FI_EP_MSG;
 }
 
-/// An endpoint with a connection receives from its peer only.
+/// Returns true if a receive takes messages from one source only. On an endpoint with a connection, this
+/// source is the peer.
 bool directs_receives(const fi_info& info, bool tagged) {
   return is_connected_type(info) || directs(info.caps, tagged);
 }

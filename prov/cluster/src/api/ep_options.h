@@ -38,7 +38,7 @@ struct TxFlags {
   bool has_data = false;
 };
 
-/// Flags that ordinary calls refuse. A call with FI_TRIGGER may become a triggered operation instead
+/// Flags that data operations do not support. A call with FI_TRIGGER may still become a triggered operation
 /// (trigger_or_refuse.h). FI_MATCH_COMPLETE is supported only for messages to a single peer
 /// (Endpoint::learns_of_matches).
 inline constexpr std::uint64_t kMessageFlagsUnsupported = FI_COMMIT_COMPLETE | FI_TRIGGER;
@@ -102,7 +102,7 @@ class EpOptions {
   int get_option(int name, void* value, std::size_t* size) const;
   /// Implements fi_setopt. Limits and sizes can only be reduced. FI_OPT_MIN_MULTI_RECV can have any value.
   int set_option(int name, const void* value, std::size_t size);
-  /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG. They read or replace the operation flags of one direction.
+  /// Implement FI_GETOPSFLAG and FI_SETOPSFLAG, which read or replace the operation flags of one direction.
   /// FI_TRANSMIT or FI_RECV in `flags` selects the direction. FI_TRIGGER is accepted among the new flags only
   /// if the endpoint has the capability FI_TRIGGER.
   int get_op_flags(std::uint64_t* flags) const;

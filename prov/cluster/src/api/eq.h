@@ -1,7 +1,7 @@
 // An event queue. The provider writes an event when a peer is lost or a group is joined (endpoint.cc), and
-// when joining a team succeeds or fails (mc.cc). It also writes one for each step of a connection
-// (connected_end.cc, passive_endpoint.cc). The application may write events of its own. Each read makes
-// progress on endpoints that connect or may join teams.
+// when joining a team succeeds or fails (mc.cc). The provider also writes an event for each step of a
+// connection (connected_end.cc, passive_endpoint.cc). The application may write events of its own. Each read
+// makes progress on endpoints that connect or may join teams.
 //
 // The queue's descriptor becomes readable when an event is written, or when the engine of one of these
 // endpoints has work.

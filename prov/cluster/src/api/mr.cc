@@ -158,8 +158,8 @@ void Mr::bind_counter(Ref<Cntr>& slot, Cntr& cntr) {
 }
 
 /// A bound counter counts accesses by peers. Binding an endpoint has no effect. If this region is not in the
-/// table, the table does not get the counter. Peers cannot access this region, and another region in the
-/// table may have the same key.
+/// table, the table does not get the counter: another region in the table may have the same key, and peers
+/// cannot access this region.
 int Mr::bind(fid_t object, std::uint64_t flags) {
   if (object == nullptr) return -FI_EINVAL;
   if (object->fclass == FI_CLASS_EP) return 0;

@@ -17,8 +17,9 @@ inline constexpr std::uint64_t kTaggedDirectedRecv = 1ull << 45;  ///< FI_TAGGED
 inline constexpr std::uint64_t kTaggedMultiRecv = 1ull << 46;     ///< FI_TAGGED_MULTI_RECV
 inline constexpr std::uint64_t kExactDirectedRecv = 1ull << 48;   ///< FI_EXACT_DIRECTED_RECV
 
-/// Returns true if receives of this kind take messages from the named source only. FI_EXACT_DIRECTED_RECV
-/// alone concerns both kinds. Beside FI_TAGGED_DIRECTED_RECV it concerns tagged receives only.
+/// Returns true if receives of this kind (tagged or untagged) take messages from the named source only.
+/// FI_EXACT_DIRECTED_RECV alone concerns both kinds. Together with FI_TAGGED_DIRECTED_RECV it concerns tagged
+/// receives only.
 constexpr bool directs(std::uint64_t caps, bool tagged) {
   if (caps & FI_DIRECTED_RECV) return true;
   if (caps & kTaggedDirectedRecv) return tagged;

@@ -1,7 +1,7 @@
 // A passive endpoint (fi_passive_ep): an engine without completion queues, which takes connection requests.
-// Each request becomes an FI_CONNREQ event. The application opens an endpoint for the request and accepts, or
-// it rejects the request here. When the passive endpoint closes, it rejects the requests for which no
-// endpoint was enabled.
+// Each request becomes an FI_CONNREQ event. The application opens an endpoint for the request and accepts
+// (fi_accept), or it rejects the request (fi_reject). When the passive endpoint closes, it rejects the
+// requests for which no endpoint was enabled.
 #pragma once
 
 #include <rdma/fi_cm.h>
@@ -26,7 +26,7 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   ~PassiveEndpoint();
 
   /// Frees the port and returns the address, which an active endpoint then gets (fi_endpoint with this
-  /// handle). Returns an empty address if this endpoint listens.
+  /// handle). Returns an empty address if this endpoint listens, or cannot open its port.
   SocketAddress give_up_name();
 
   int bind(fid_t object, std::uint64_t flags);
@@ -64,8 +64,8 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   SocketAddress requested_name_;
   std::size_t backlog_ = kBacklog;
   bool listening_ = false;
-  bool closing_ = false;  ///< from now on all requests are rejected; guarded by the engine's lock
-  SocketAddress name_;    ///< under which this endpoint listens
+  bool closing_ = false;  ///< all further requests are rejected; guarded by the engine's lock
+  SocketAddress name_;    ///< the name under which this endpoint listens
   AuthKey auth_key_;
   std::unique_ptr<engine::Engine> engine_;
 };

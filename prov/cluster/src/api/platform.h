@@ -33,8 +33,8 @@ class Platform {
   virtual Random& random() = 0;
   /// Yields the processor to other threads. Returns how long the call took, in ticks of clock().
   virtual std::uint64_t yield_processor() = 0;
-  /// Sleeps for the shortest time that the operating system offers, about 50 us. A cancelled thread ends in
-  /// this sleep.
+  /// Sleeps for the shortest time that the operating system offers, about 50 us. A cancelled thread
+  /// (pthread_cancel) ends in this sleep.
   virtual void sleep_shortest() = 0;
   /// Returns the fence for biased locks, or null if all locks are to be plain spin locks.
   virtual ThreadFence fence() { return nullptr; }

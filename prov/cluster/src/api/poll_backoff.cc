@@ -9,8 +9,8 @@ std::uint64_t PollBackoff::own_turns(std::uint64_t now, const std::function<void
   if (checks % kChecksPerTiming == 0) {
     turn();
     const std::uint64_t took = 2 * kReadsPerCheck * (platform_.clock().ticks() - now);
-    // Uses the smaller of the last two timings, because a timing is useless if the thread lost the processor
-    // during it.
+    // The smaller of the last two timings counts, because a timing is useless if the thread lost the
+    // processor during it.
     own_turns_.store(std::min(took, timed_.exchange(took, std::memory_order_relaxed)),
                      std::memory_order_relaxed);
   }

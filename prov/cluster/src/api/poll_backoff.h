@@ -6,9 +6,10 @@
 //
 // Invariant: no read sleeps. A program that computes for some microseconds between its reads, or finds
 // something from time to time, never yields. A reader spins without a break if kReadsPerCheck idle reads take
-// at most kTicksUnbroken more than their turns of progress. With many peers these turns are long, so an extra
-// turn is timed from time to time. After a longer gap, and after an event, the count of reads before the next
-// yield starts again. Idle reads before the kReadsBeforeCheck-th do not read the clock.
+// at most kTicksUnbroken more than their turns of progress. With many peers these turns take long. To learn
+// how long, the reader times an extra turn now and then. After a longer gap, and after a read that finds
+// something, the count of reads before the next yield starts again. Idle reads before the
+// kReadsBeforeCheck-th do not read the clock.
 //
 // The number of reads between two yields (the yield interval) depends on how long other threads kept the
 // processor after the last yield:

@@ -1,9 +1,9 @@
-// Shared contexts (fi_endpoint(3)). An application binds one to several endpoints of a domain, which then
-// share it instead of having a transmit or receive context of their own.
+// Shared contexts (fi_endpoint(3)). An application binds a shared context to several endpoints of a domain.
+// They use it instead of transmit or receive contexts of their own.
 //
 // A SharedTx is only a name, because each endpoint has its own queues for sends anyway. So it can be bound to
 // an enabled endpoint, and closed before the endpoints to which it is bound: Sandia OpenSHMEM does both. A
-// SharedRx holds receives. A message to any of its endpoints takes the oldest receive that matches
+// SharedRx holds receives. A message to any endpoint that shares them takes the oldest receive that matches
 // (protocol/shared_receives.h). The completion goes to the queues and counters of that endpoint.
 #pragma once
 
@@ -40,15 +40,16 @@ class SharedRx : public fid_ep, public RefCounted {
 
   Domain& domain() { return *domain_; }
   protocol::SharedReceives& receives() { return receives_; }
-  /// From now until remove_engine(), messages to the endpoint of `engine` may take receives. `queue` and
-  /// `counter`: where the endpoint reports receives, or null.
+  /// From now until remove_engine(), messages to the endpoint of `engine` may take receives of this context.
+  /// `queue` and `counter`: where the endpoint reports receives, or null.
   void add_engine(engine::Engine& engine, protocol::CompletionQueue* queue, protocol::Counter* counter);
   void remove_engine(engine::Engine& engine);
 
   /// Posts a receive. `op.from` is ignored unless the context directs receives of this kind
   /// (FI_DIRECTED_RECV).
   ssize_t receive(protocol::RecvOp op);
-  /// Cancels one receive that has this `context`. One of the endpoints that share the receives reports it.
+  /// Cancels one receive that has this `context`. One of the endpoints that share the receives reports the
+  /// cancellation.
   ssize_t cancel(void* context);
   int control(int command, void* argument);
   /// Returns true if receives without flags report their success even to a queue bound with

@@ -8,8 +8,8 @@ namespace cluster::api {
 namespace by_message {
 namespace {
 
-// A call without flags is passed on as the call with a message structure, with the endpoint's operation
-// flags. `Tag...`: as in message_ops.cc.
+// A call without flags becomes a call with a message structure, such as fi_sendmsg, and gets the endpoint's
+// operation flags. `Tag...`: as in message_ops.cc.
 
 fi_msg message_of(const iovec* vector, void** descriptors, std::size_t count, fi_addr_t peer, void* context,
                   std::uint64_t data = 0) {
@@ -83,8 +83,8 @@ ssize_t recv(fid_ep* handle, void* buffer, std::size_t size, void* descriptor, f
   return recvv<Tag...>(handle, &vector, &descriptor, 1, from, tag..., context);
 }
 
-// An injected message has no context, and a context would contain its trigger condition. So the tables of
-// triggered operations refuse it.
+// The context of a triggered operation contains its condition, and an injected message has no context. So an
+// endpoint whose flags contain FI_TRIGGER cannot inject.
 
 template <typename... Tag, typename Table>
 void put_sends(Table& ops) {
@@ -137,7 +137,7 @@ void put_accesses(fi_ops_rma& ops) {
   ops.injectdata = kEnosys;
 }
 
-/// One remote range, as long as all operands (or results) together.
+/// A message structure with one remote range, which is as long as all operands (or results) together.
 struct AtomicMessage {
   AtomicMessage(const fi_ioc* operands, std::size_t count, std::size_t elements, fi_addr_t to,
                 std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context)

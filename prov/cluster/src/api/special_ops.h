@@ -1,6 +1,7 @@
-// The ops tables of an endpoint whose capabilities or operation flags ask for more than a plain call does.
-// The endpoint owns these tables. It builds them when it is opened and enabled, and whenever its flags
-// change. So the functions of the ordinary tables need not check these capabilities and flags.
+// The ops tables of an endpoint whose capabilities or operation flags require more of each call. For example,
+// with the operation flag FI_TRIGGER, each call must become a triggered operation. The endpoint owns these
+// tables. It builds them when it is opened and enabled, and whenever its flags change. So the functions of
+// the tables in ops_tables.h need not check these capabilities and flags.
 #pragma once
 
 #include <memory>
@@ -17,7 +18,7 @@ struct SpecialOps {
   fi_ops_atomic atomic;
 };
 
-/// Returns the tables, or null if the ordinary tables serve an endpoint with these options.
+/// Returns the tables, or null if the tables in ops_tables.h serve an endpoint with these options.
 std::unique_ptr<SpecialOps> make_special_ops(const EpOptions& options);
 
 }  // namespace cluster::api

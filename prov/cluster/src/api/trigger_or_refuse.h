@@ -1,6 +1,5 @@
-// Handles a call with flags that the provider does not support in an ordinary call. If FI_TRIGGER is the only
-// such flag and the endpoint has the capability, the call becomes a triggered operation. Otherwise the call
-// fails.
+// Handles a call with flags that data operations do not support. If FI_TRIGGER is the only such flag and the
+// endpoint has the capability FI_TRIGGER, the call becomes a triggered operation. Otherwise the call fails.
 #pragma once
 
 #include "api/call_copy.h"
@@ -8,8 +7,8 @@
 
 namespace cluster::api {
 
-/// `unsupported`: those flags of the call that are not supported. The other arguments are those of CallCopy.
-/// The last of them is the flags.
+/// `unsupported`: those flags of the call that are not supported. The other arguments are those of CallCopy,
+/// and the last of them must be the flags.
 template <typename... Arguments>
 [[gnu::cold, gnu::noinline]] ssize_t trigger_or_refuse(Endpoint& endpoint, std::uint64_t unsupported,
                                                        CallCopy::Kind kind,

@@ -1,6 +1,7 @@
 // Waits for a completion, an event, or a value of a counter. A waiting thread polls for kSpinBeforeSleep, and
 // then sleeps on the descriptors of the engines. If it cannot sleep (FI_WAIT_YIELD was asked for, or no
-// descriptor is free), it keeps polling. Between polls it yields the processor or sleeps for a moment.
+// descriptor is free), it keeps polling. Between polls the thread yields the processor or sleeps for a
+// moment.
 //
 // A cancelled thread (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
 // (os/cancellation.h). At that moment the thread has removed no completion and holds no resource. The

@@ -31,7 +31,7 @@ SocketAddress SocketAddress::queue_pair(const std::byte* gid, std::uint32_t numb
   SocketAddress address;
   std::copy_n(gid, kGidBytes, address.ip_.begin());
   address.scope_ = number;
-  address.port_ = static_cast<std::uint16_t>(number);  // for hash()
+  address.port_ = static_cast<std::uint16_t>(number);  // because hash() does not read scope_
   address.family_ = Family::verbs;
   return address;
 }

@@ -1,7 +1,7 @@
 // A socket address: an IPv4 or IPv6 address and a port. It serves as the name of an endpoint. As text it
-// looks like "10.0.0.1:9228" or "[fd00::1]:9228". The address of a queue pair of an RDMA device, which is not
-// a socket, is stored in the same form: a GID and a number. Only paths have such addresses; endpoints never
-// do.
+// looks like "10.0.0.1:9228" or "[fd00::1]:9228". The class also stores the address of a queue pair of an
+// RDMA device, although a queue pair is no socket. Such an address is a GID and the number of the queue pair.
+// Only paths have such addresses; endpoints never do.
 #pragma once
 
 #include <array>
@@ -31,7 +31,8 @@ class SocketAddress {
   /// `ip` is in network byte order, 4 bytes for v4 and 16 bytes for v6. `port` is in host byte order.
   static SocketAddress v4(const std::byte* ip, std::uint16_t port);
   static SocketAddress v6(const std::byte* ip, std::uint16_t port, std::uint32_t scope = 0);
-  /// The address of a queue pair: the GID of its port, with kGidBytes bytes, and its number.
+  /// Returns the address of the queue pair with this number. `gid`: the GID of the device's port (kGidBytes
+  /// bytes).
   static SocketAddress queue_pair(const std::byte* gid, std::uint32_t number);
   /// Converts a sockaddr_in or sockaddr_in6. Returns an empty address for anything else, or if `size` is too
   /// small.
@@ -44,7 +45,7 @@ class SocketAddress {
   bool empty() const { return family_ == Family::none; }
   /// Returns true for the address of a queue pair.
   bool verbs() const { return family_ == Family::verbs; }
-  /// Returns true for 0.0.0.0 and ::.
+  /// Returns true for 0.0.0.0, for :: and for an empty address.
   bool wildcard() const;
   /// Returns true for 224.0.0.0/4 and ff00::/8.
   bool multicast() const;
@@ -56,8 +57,8 @@ class SocketAddress {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
            (scope_ == other.scope_ || verbs());
   }
-  /// Returns the IP address in network byte order, or the GID. It has 4 or 16 bytes, or none if the address
-  /// is empty.
+  /// Returns the IP address in network byte order, or the GID. The result has 4 or 16 bytes; it is empty for
+  /// an empty address.
   ConstBytes ip() const;
   std::uint32_t scope() const { return verbs() ? 0 : scope_; }
   std::uint32_t queue_pair_number() const { return verbs() ? scope_ : 0; }
@@ -74,7 +75,8 @@ class SocketAddress {
     return made;
   }
 
-  /// Compares whole words, without branches. This runs for each arriving frame, so it must be fast.
+  /// Compares whole words, without branches. The comparison must be fast, because it runs for each arriving
+  /// frame.
   friend bool operator==(const SocketAddress& one, const SocketAddress& other) {
     using Words = std::array<std::uint64_t, 3>;
     const auto a = std::bit_cast<Words>(one), b = std::bit_cast<Words>(other);
@@ -84,7 +86,7 @@ class SocketAddress {
 
  private:
   std::array<std::byte, 16> ip_{};
-  std::uint32_t scope_ = 0;  ///< the number of a queue pair, if this is the address of one
+  std::uint32_t scope_ = 0;  ///< the scope of an IPv6 address, or the number of a queue pair
   std::uint16_t port_ = 0;
   Family family_ = Family::none;
 };

@@ -1,5 +1,5 @@
 // Types that refer to memory of the caller: spans, and windows of buffers that consist of several slices.
-// They own no memory. The caller must keep the memory valid.
+// These types own no memory. The caller must keep the memory valid.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,8 @@ using Bytes = std::span<std::byte>;
 using ConstBytes = std::span<const std::byte>;
 
 /// Visits `length` bytes of the concatenation of `slices`, from `offset` on. Calls visit(piece) for each
-/// contiguous piece of these bytes, until visit() returns false. Returns the number of bytes not visited.
+/// contiguous piece of these bytes, until visit() returns false. Returns the number of bytes that are left.
+/// If visit() returned false for a piece, the bytes of this piece count as left.
 template <typename Slice, typename Visitor>
 std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length,
                        Visitor&& visit) {
@@ -32,13 +33,13 @@ std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::s
   return length;
 }
 
-/// The handles by which the application names its registered memory (fi_mr_desc): one for each slice of a
-/// buffer, null for a slice that has none. A transport may compare a handle with those that it knows
-/// (carrier/registered_memory.h). It must not dereference a handle.
+/// An array of the handles by which the application names its registered memory (fi_mr_desc). It has one
+/// element for each slice of a buffer, null for a slice without a handle. A transport may compare a handle
+/// with those that it knows (carrier/registered_memory.h), but must not dereference it.
 using MemoryHandles = void* const*;
 
 /// A window of memory to read from: `length` bytes of the concatenation of `slices`, from `offset` on. The
-/// caller makes sure that offset + length is at most the size of all slices together.
+/// window must not reach beyond the end of the last slice.
 struct Gather {
   std::span<const ConstBytes> slices;
   std::size_t offset = 0;
@@ -70,8 +71,8 @@ inline ConstBytes as_bytes(const void* data, std::size_t size) {
 }
 inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
 
-/// Tells the processor to load bytes, which will be read soon, into its cache. Of a long range, it loads only
-/// the beginning, because the processor then prefetches the rest by itself.
+/// Tells the processor to load into its cache bytes that will be read soon. Names only the beginning of a
+/// long range, because the processor prefetches the rest by itself.
 inline void prefetch(ConstBytes bytes) {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 4096;
@@ -79,9 +80,9 @@ inline void prefetch(ConstBytes bytes) {
     __builtin_prefetch(bytes.data() + at);
 }
 
-// The following functions are for paths where nearly every message is short and nearly every buffer is
-// contiguous. For such a message they take a few instructions. For any other message they call the functions
-// above.
+// The following functions are for code in which nearly every message is short and nearly every buffer is
+// contiguous. For such a message they take a few instructions. For a buffer of several slices they call the
+// functions above.
 
 inline void copy_short(std::byte* target, const std::byte* source, std::size_t size) {
   if (size == sizeof(std::uint64_t)) {

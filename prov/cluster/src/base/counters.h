@@ -1,5 +1,5 @@
-// The counters of one engine: plain numbers, which only that engine writes. The table in counters.def is
-// their only list. The macros below generate the members and each() from this table.
+// The counters of one engine: plain numbers, which only that engine writes. The table in counters.def lists
+// them. The macros below generate the members and each() from this table.
 #pragma once
 
 #include <cstdint>

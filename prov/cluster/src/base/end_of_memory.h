@@ -2,21 +2,22 @@
 //
 //   1. A call of the application allocates the memory that it needs before it changes anything. If it gets
 //      none, it returns -FI_ENOMEM. A call that must change something before it allocates undoes the change
-//      if memory runs out, and lets the exception pass. If an operation has already begun, the operation
-//      ends with FI_ENOMEM instead.
+//      if memory runs out. Then the exception passes to the function that C code has called. If the operation
+//      has already begun, the call returns 0, and the completion of the operation reports FI_ENOMEM.
 //   2. If a turn of the engine gets no memory for the work of one peer, that peer is lost: PeerTable::serve
-//      marks it with Status::no_memory. Its session or ring ends, and its operations end with FI_ENOMEM. The
-//      other side notices the loss like any other loss. The next operation opens a new session. So the peer's
-//      objects need not stay consistent when memory runs out in the middle of an arrival, an acknowledgement
-//      or a timer: they are closed with the peer. ControlSender likewise loses a peer for which it gets no
-//      memory. A carrier that gets no memory for a segment may also refuse the segment, like a carrier that
-//      is full. Then the protocol posts the segment again later.
+//      marks it with Status::no_memory. The session or ring of the peer ends, and operations with the peer
+//      end with FI_ENOMEM. The other side notices the loss like any other loss. The next operation with the
+//      peer opens a new session. The peer's objects are closed with the peer. Therefore they need not stay
+//      consistent when memory runs out in the middle of an arrival, an acknowledgement or a timer.
+//      ControlSender likewise loses a peer for which it gets no memory. Instead of losing the peer, a carrier
+//      that gets no memory for a segment may refuse the segment, as a full carrier does. Then the protocol
+//      posts the segment again later.
 //   3. Work that belongs to no single peer waits for a later turn. EventLoop::run_once ends the turn, and the
 //      next turn starts from the beginning. Frames that were already read from a link are lost, as if the
 //      network had lost them, and their senders retransmit them. The work of a group also waits for a later
-//      turn, because a group has many peers. A collective operation without memory fails its team, as if a
-//      member were lost.
-//   4. If there is no memory for a completion or an event, it is lost, and its queue reports that to the
+//      turn, because a group has many peers. If a collective operation gets no memory, its team fails, as if
+//      a member were lost.
+//   4. A completion or an event for which there is no memory is lost. Its queue reports the loss to the
 //      application (FI_EOVERRUN).
 //   5. If there is no memory for something that only saves time (an index, a buffer kept for reuse), the
 //      provider works without it.
@@ -32,8 +33,8 @@
 
 namespace cluster {
 
-/// Calls `work`. Returns false if memory ran out during the call. Changes that `work` made before are not
-/// undone.
+/// Calls `work`. Returns false if memory ran out during the call. Changes that `work` made before that are
+/// not undone.
 template <typename Work>
 bool enough_memory_for(Work&& work) {
   try {

@@ -19,8 +19,8 @@ class Clock {
   /// Returns the monotonic time. Most objects do not call this function, but get the time as an argument
   /// (base/units.h).
   virtual Time now() = 0;
-  /// Returns CLOCK_REALTIME minus now(). It is needed because the kernel gives arriving frames timestamps by
-  /// CLOCK_REALTIME. The value jumps when somebody sets the system time.
+  /// Returns CLOCK_REALTIME minus now(). The difference is needed because the kernel takes the timestamps of
+  /// arriving frames from CLOCK_REALTIME. It jumps when somebody sets the system time.
   virtual Duration realtime_offset() { return Duration::zero(); }
   /// Returns a counter that advances by about one tick per nanosecond and may jump. Callers measure intervals
   /// with it where now() is too expensive.
@@ -35,7 +35,7 @@ class Random {
   virtual std::uint64_t next() = 0;
 };
 
-/// References to the services. The objects must outlive every engine that uses them.
+/// References to the services. The services must outlive every engine that uses them.
 struct Environment {
   Clock& clock;
   Random& random;
@@ -54,12 +54,13 @@ class Waker {
   virtual void clear() = 0;
 };
 
-/// Work that an engine does after its turns, without its lock, because the work uses other engines too.
+/// Work that an engine does after its turns. It does not hold its lock then, because the work may take the
+/// locks of other engines.
 class AfterTurn {
  public:
   virtual ~AfterTurn() = default;
-  /// Does the work that is due. `may_wait`: false if the thread must not wait for the lock of an engine; the
-  /// rest of the work then stays due.
+  /// Does the work that is due. `may_wait`: false if the thread must not wait for the lock of an engine. In
+  /// this case, work that would have to wait stays due.
   virtual void run(bool may_wait) noexcept = 0;
   bool due() const { return due_.load(std::memory_order_acquire); }
 

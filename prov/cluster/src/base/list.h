@@ -1,6 +1,6 @@
 // Intrusive lists: each item contains its links. So inserting and removing an item needs no allocation, and
-// removing an item from the middle takes constant time. For each hook, an item is in at most one list. An
-// item must be removed from its lists before it is destroyed.
+// removing an item from the middle takes constant time. An item may have several hooks. With each hook it can
+// be in one list at a time. An item must be removed from its lists before it is destroyed.
 #pragma once
 
 #include <bit>
@@ -74,8 +74,8 @@ class HashedLists {
     --size_;
     bucket(key_of_(item)).remove(item);
   }
-  /// Returns the first item of the list that holds this key, or null if that list is empty. after() returns
-  /// the following items.
+  /// Returns the first item in the bucket of this key, or null if the bucket is empty. after() returns the
+  /// following items.
   Item* first(std::uint64_t key) { return size_ == 0 ? nullptr : bucket(key).front(); }
   static Item* after(const Item& item) { return List<Item, hook>::after(item); }
 

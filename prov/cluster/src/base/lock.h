@@ -35,8 +35,8 @@ using ThreadFence = void (*)();
 
 /// Identifies a running thread by the address of its thread_mark. Null stands for no thread.
 using ThreadId = const void*;
-/// With this TLS model, two instructions compute the address, without a call. The variable takes one byte of
-/// the memory that the loader reserves for this model.
+/// With this TLS model, two instructions compute the address of thread_mark, without a function call. The
+/// variable takes one of the bytes that the loader reserves for variables with this model.
 [[gnu::tls_model("initial-exec")]] inline thread_local const char thread_mark = 0;
 inline ThreadId this_thread() { return &thread_mark; }
 
@@ -46,20 +46,22 @@ inline ThreadId this_thread() { return &thread_mark; }
 ///
 /// A thread that has taken the lock kEntriesToBias times in a row becomes its owner. To lock, the owner makes
 /// a plain store to its flag `inside`, and checks that it is still the owner. Any other thread first takes
-/// `taken_`, as in a spin lock, and ends the ownership. It then makes all threads of the process execute a
-/// full fence, and waits until no owner's flag is set. There are two cases after the fence. Either the
-/// owner's store to `inside` is visible, and the other thread waits. Or the owner's check, which follows its
-/// store, finds that the thread is no longer the owner. In the second case, the former owner clears its flag
-/// and waits like the others. Later holders of `taken_` need no further fence. They only wait until no flag
-/// is set. A thread can make only itself the owner, and only while it holds `taken_`.
+/// `taken_`, as in a spin lock, and ends the ownership. This other thread then makes all threads of the
+/// process execute a full fence, and waits until no owner's flag is set. There are two cases after the fence.
+/// Either the owner's store to `inside` is visible, and the other thread waits. Or the owner's check, which
+/// follows its store, finds that the thread is no longer the owner. In the second case, the former owner
+/// clears its flag and waits like the others. As long as no thread becomes the owner, later holders of
+/// `taken_` need no further fence. They only wait until no flag is set. A thread can make only itself the
+/// owner, and only while it holds `taken_`.
 ///
 /// Each owner has its own flag. A former owner may be interrupted just before its store, while another thread
 /// becomes the owner and locks. If both used the same flag, the former owner would then clear it and so
-/// release the new owner's lock. A lock has kOwners flags. Threads that get no flag use it as a spin lock.
+/// release the new owner's lock. A lock has kOwners flags. Threads that get no flag use the lock as a spin
+/// lock.
 ///
 /// Ending an ownership costs a system call and an interrupt on each processor that runs the process. If two
-/// threads alternate, this happens at most once in kEntriesToBias entries. Between these entries, the lock is
-/// a spin lock for the two threads. Without a ThreadFence, the lock is always a spin lock.
+/// threads take turns, this happens at most once in kEntriesToBias entries. In the meantime the lock is a
+/// spin lock for both threads. Without a ThreadFence, the lock is always a spin lock.
 class BiasedLock {
  public:
   static constexpr unsigned kEntriesToBias = 256;
@@ -96,7 +98,7 @@ class BiasedLock {
     if (owner->thread != this_thread()) return false;
     owner->inside.store(true, std::memory_order_relaxed);
     std::atomic_signal_fence(
-        std::memory_order_seq_cst);  // the thread that ends the ownership executes the matching full fence
+        std::memory_order_seq_cst);  // the thread that ends the ownership calls the matching fence_()
     if (owner_.load(std::memory_order_acquire) == owner) [[likely]] {
       inside_as_owner_ = owner;
       return true;

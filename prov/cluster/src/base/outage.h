@@ -1,6 +1,6 @@
-// The last period in which this node heard no other node. During an outage the silence of a peer says nothing
-// about this peer. Therefore the clocks that measure the silence of peers stand still. network/outage_watch.h
-// decides when an outage begins and ends.
+// The last outage: a period in which this node heard no other node. During an outage the silence of a peer
+// says nothing about this peer. Therefore the clocks that measure the silence of peers stand still.
+// network/outage_watch.h decides when an outage begins and ends.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class Outage {
   bool present() const { return since_ != kNever && until_ == kNever; }
   /// Returns when the last outage began, or kNever if there was none.
   Time since() const { return since_; }
-  /// Returns how long the last outage lasted, or has lasted until `now`.
+  /// Returns how long the last outage lasted. If it still lasts, returns how long it has lasted until `now`.
   Duration length(Time now) const { return within(Time::min(), now); }
   /// Returns how much of the time between the two moments lies in the last outage.
   Duration within(Time from, Time to) const {

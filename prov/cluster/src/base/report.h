@@ -1,6 +1,6 @@
-// A report about this node or a running endpoint. cluster-info prints it. It consists of records, and a
-// record consists of named facts. A program can print facts that it does not know, so a later version can add
-// facts.
+// A report about this node or a running endpoint. cluster-info prints it. A report consists of records, and a
+// record consists of named facts. A program can print facts that it does not know, so a later version of the
+// provider can add facts.
 //
 // A process sends a report to another as text, with one line for each fact:
 //
@@ -41,7 +41,7 @@ class Record {
 
   const std::string& kind() const { return kind_; }
   const std::vector<Fact>& facts() const { return facts_; }
-  /// Returns the value of the fact with this name, or an empty text if there is none.
+  /// Returns the value of the fact with this name, or an empty text if there is no such fact.
   const std::string& operator[](std::string_view name) const;
 
  private:

@@ -1,6 +1,6 @@
 // A queue in one block of memory. If the block is full, the queue allocates a block of twice the size. Once
-// the block is large enough, the queue allocates nothing more. The queue has no limit; its owner limits the
-// number of items.
+// the block is large enough, the queue allocates nothing more. The queue has no limit, so its owner must
+// limit the number of items.
 #pragma once
 
 #include <cstddef>

@@ -12,13 +12,13 @@
 
 namespace cluster::carrier {
 
-/// Identifies a segment or a run of segments. When the peer has acknowledged it, the engine reports the token
-/// to the protocol. 0 asks for no report. Carriers do not interpret tokens.
+/// Identifies a segment or a run of segments. When the peer has acknowledged this segment or run, the engine
+/// reports the token to the protocol. The token 0 asks for no report. Carriers do not interpret tokens.
 using Token = std::uint64_t;
 
 enum class PayloadMode : std::uint8_t {
   copy,       ///< post() copies the payload; afterwards the caller may change it
-  reference,  ///< the caller keeps the payload valid until the token is reported (the token is not 0)
+  reference,  ///< the caller must keep the payload valid until the token (not 0) is reported
 };
 
 /// Properties of a carrier. The protocol uses these properties instead of asking which kind of carrier it
@@ -44,7 +44,8 @@ class Carrier {
   virtual std::size_t payload_max(const wire::Segment& segment) const = 0;
 
   /// For a payload that is longer than payload_max() and may be divided anywhere: returns the best size of
-  /// its next segment. A segment of this size fills the space that earlier segments have left free.
+  /// its next segment. A segment of this size fills the space that earlier segments have left free in a
+  /// frame.
   virtual std::size_t fragment_max(const wire::Segment& segment) const { return payload_max(segment); }
 
   /// Returns the size of the largest message that may be sent eagerly. The receiver should pull longer
@@ -63,7 +64,7 @@ class Carrier {
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
   /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive
-  /// segments like `segment`. Returns how many bytes it took; 0 if there are not enough free bytes. The
+  /// segments with this header. Returns how many bytes it took; 0 if there are not enough free bytes. The
   /// transport reports the token once, when the peer has all bytes that this call took.
   virtual std::size_t post_run(const wire::Segment& segment, const Gather& payload, Token token) {
     wire::Segment one = segment;
@@ -77,9 +78,9 @@ class Carrier {
   const Traits traits_;
 };
 
-/// The fast lane of a peer. While the lane is open, a short message may use it and skips the checks that the
-/// general path makes for each message. Only the transport that opened the lane knows its implementation
-/// (shm/fast_lane.h).
+/// The fast lane of a peer. While the lane is open, a short message may take it. The message then skips the
+/// checks that the general path makes for each message. Only the transport that opened the lane knows its
+/// implementation (shm/fast_lane.h).
 class Lane {};
 
 /// Posts a segment with a contiguous payload. The carrier copies the payload and reports no acknowledgement.

@@ -74,8 +74,9 @@ enum class Outcome : std::uint8_t {
   pending,   ///< the access is in progress; the transport reports its end later
 };
 
-/// Performs accesses to one peer's memory. The remote range has the same length as the local data. The spans
-/// are valid only during the call. The memory to which they refer stays valid until the access ends.
+/// Performs accesses to one peer's memory. The remote range must have the same length as the local data. The
+/// spans are valid only during the call. The memory to which they refer must stay valid until the access
+/// ends.
 class MemoryAccess {
  public:
   /// `in_order`: true if a pending put takes effect before all segments that are posted to the peer's carrier

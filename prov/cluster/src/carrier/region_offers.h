@@ -9,8 +9,8 @@
 
 namespace cluster::carrier {
 
-/// A region, and which accesses peers may perform without this side's library. All other accesses go to this
-/// side's library, which performs or denies them.
+/// A region, and the accesses that peers may perform without this side's library. All other accesses go to
+/// this side's library, which performs or denies them.
 struct OfferedRegion {
   std::uint64_t base = 0;    ///< the virtual address of the region's first byte
   std::uint64_t start = 0;   ///< the remote address of that byte
@@ -35,8 +35,8 @@ class RegionOffers {
   virtual bool withdraw(std::uint64_t key) = 0;
 
   /// Lets the peers of this endpoint access the regions until the returned handle is destroyed. Its
-  /// destruction waits for accesses in progress. `reads_served` and `writes_served` are true if all reads or
-  /// all writes have to go through this endpoint's library.
+  /// destruction waits for accesses in progress. `reads_served`: true if all reads have to go through this
+  /// endpoint's library. `writes_served`: the same for writes.
   virtual std::shared_ptr<void> serve(const SocketAddress& endpoint, bool reads_served,
                                       bool writes_served) = 0;
 };

@@ -1,7 +1,7 @@
 // The memory that an application has registered in a domain (fi_mr_reg). Buffers carry the handle of their
 // region (base/bytes.h: MemoryHandles). Some devices must know memory before they can use it. The transport
-// of such a device is a MemoryRegistrar: it learns of each region, and keeps what the device returns for the
-// region under the region's handle.
+// of such a device is a MemoryRegistrar: it learns of each region, and stores under the region's handle what
+// the device returns.
 //
 // (region_offers.h offers regions to the peers of this node, which reach them without a handle.)
 #pragma once
@@ -21,7 +21,7 @@ struct RegisteredRegion {
   std::byte* base = nullptr;
   std::uint64_t length = 0;  ///< ~0 for a region of all memory; no device accepts such a region
   std::uint64_t key = 0;     ///< peers that may access the region name it by this key
-  std::uint64_t start = 0;   ///< the remote address of its first byte
+  std::uint64_t start = 0;   ///< the remote address of the region's first byte
   bool filled_here = false;  ///< receives and reads of this side may fill the region
   bool readable = false;     ///< peers may read the region
   bool writable = false;     ///< peers may write the region
@@ -44,7 +44,8 @@ class MemoryRegistrar {
   ~MemoryRegistrar() = default;
 };
 
-/// The regions of a domain and the registrars of its endpoints. Any thread may call its methods.
+/// The regions of a domain and the registrars of its endpoints. Any thread may call the methods of this
+/// class.
 class RegisteredMemory {
  public:
   void add(RegisteredRegion& region) {
@@ -59,7 +60,7 @@ class RegisteredMemory {
     for (MemoryRegistrar* const each : registrars_) each->closed(region);
   }
 
-  /// Adds a registrar. It learns at once of all existing regions, and later of each new one.
+  /// Adds a registrar. The registrar learns at once of all existing regions, and later of each new one.
   void add(MemoryRegistrar& registrar) {
     const std::lock_guard guard(lock_);
     registrars_.push_back(&registrar);

@@ -252,8 +252,8 @@ void Collectives::spread_failures() {
   }
 }
 
-/// Cancels the work of a failed team and notifies its neighbors. If memory is short, the next advance() calls
-/// this function again. A member that gets two notices drops the second.
+/// Cancels the work of a failed team, and notifies the neighbors of this member in the team. If memory is
+/// short, the next advance() calls this function again. A member that gets two notices drops the second.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });

@@ -5,9 +5,9 @@
 //
 // If a message of an operation ends with an error, or a member is lost, the team fails at this endpoint for
 // good. The endpoint drops the team's stored and future messages, and cancels the team's receives. Each
-// operation ends with an error once its buffers are free. Every member must learn of the failure, because it
-// may wait for any other member. Therefore each member at which the team fails notifies the members that are
-// 1, 2, 4, ... positions before and after it in the team. The team then fails at these members too, and they
+// operation ends with an error once its buffers are free. Every member must learn of the failure, because any
+// member may wait for any other. Therefore a member at which the team fails notifies the members that are 1,
+// 2, 4, ... positions before and after it in the team. The team then fails at these members too, and they
 // notify further members. The application may form a new team of the remaining members.
 //
 // The protocol may complete a message at any time, even while an operation is being posted. At that moment
@@ -27,17 +27,17 @@
 
 namespace cluster::collective {
 
-/// The services of the endpoint that collective operations use: messages to and from members, which never
-/// match the application's messages. The endpoint reports results through protocol::InternalListener.
+/// The services of the endpoint that collective operations use. The messages to and from members never match
+/// receives of the application. The endpoint reports results through protocol::InternalListener.
 class TeamEndpoint {
  public:
   virtual ~TeamEndpoint() = default;
   /// Returns true if this endpoint can use multicast.
   virtual bool has_multicast() const = 0;
-  /// Opens a multicast group of these members, one of which is this endpoint. Returns the address of the
+  /// Opens a multicast group of these members, one of which must be this endpoint. Returns the address of the
   /// group. `key` must be the same on all members.
   virtual std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) = 0;
-  /// Returns true once all members have joined the group. Until then, the caller sends nothing to it.
+  /// Returns true once all members have joined the group. Until then, the caller must not send to the group.
   virtual bool group_joined(std::uint64_t group) const = 0;
   /// Increments the number of operations that wait for a message of the group or, if `waits` is false,
   /// decrements the number.
@@ -106,7 +106,7 @@ class Collectives final : public protocol::InternalListener {
 
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
-  /// Remembers that the endpoint has left the team. From now on, it drops messages of the team.
+  /// Remembers that the endpoint has left the team, so that it drops all later messages of the team.
   void forget(std::uint64_t id);
   void issue(Ticket& ticket);
   void issue_blocked();

@@ -16,7 +16,8 @@ namespace {
 
 /// How many message numbers one exchange can use.
 constexpr unsigned kPhaseNumbers = 256;
-/// The length of a piece is a multiple of this. Therefore no element is split, whatever its type.
+/// The length of each piece, except the last, is a multiple of this. Therefore no element is split, whatever
+/// its type.
 constexpr std::size_t kPieceUnit = 64;
 
 /// Divides a long buffer into pieces. A member forwards one piece while it receives the next.

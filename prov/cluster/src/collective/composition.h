@@ -1,7 +1,7 @@
 // Chooses the exchanges of an operation according to its length and the nodes of the members. Short
 // operations use trees and recursive doubling, which need few rounds. Long operations use pipelines and
-// rings, which send few bytes. The members of a node first exchange among themselves. Then one of them, the
-// leader, exchanges with the leaders of the other nodes.
+// rings, which send few bytes. In a tree, one member of each node, the leader, exchanges with the leaders of
+// the other nodes. The other members exchange inside their node only.
 #pragma once
 
 #include <cstddef>
@@ -40,8 +40,8 @@ inline constexpr std::size_t kLong = 32 * 1024;
 /// The shortest piece of a pipeline.
 inline constexpr std::size_t kPieceMin = 32 * 1024;
 
-/// If a team has at most kFewNodes nodes, an allreduce of at most kShort bytes goes through one member. The
-/// limits are low because all data passes the network port of that member's node.
+/// If a team has at most kFewNodes nodes, but not two, an allreduce of at most kShort bytes goes through one
+/// member. The limits are low because all data passes the network port of that member's node.
 inline constexpr std::size_t kFewNodes = 8;
 inline constexpr std::size_t kShort = 256;
 
@@ -50,9 +50,9 @@ inline constexpr std::size_t kShort = 256;
 inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;
 /// In a team that broadcasts often and has at least this many nodes, a broadcast of any length uses
-/// multicast. Other teams do not, because opening a group takes longer than a few short broadcasts. Barriers
-/// and short allreduces gain nothing from multicast: the message that brings a member the result also
-/// acknowledges the member's own message. A multicast would not do this.
+/// multicast. Other teams use no multicast for broadcasts below kMulticastMin, because opening a group takes
+/// longer than a few short broadcasts. Barriers and short allreduces gain nothing from multicast: the message
+/// that brings a member the result also acknowledges the member's own message. A multicast would not do this.
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// The shortest piece of a multicast.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;

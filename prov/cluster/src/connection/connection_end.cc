@@ -27,7 +27,7 @@ bool ConnectionEnd::shut_down() {
   switch (state_) {
     case State::idle:
     case State::over: return false;
-    case State::connecting: break;  // an accept that comes later is answered
+    case State::connecting: break;  // an accept that arrives later is answered with a shutdown
     case State::asked: courier_.send(peer_, {MessageKind::reject, id_}); break;
     case State::connected:
     case State::ending: courier_.send(peer_, {MessageKind::shutdown, id_}); break;
@@ -48,7 +48,7 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
         courier_.watch(from);
         established(message.data);
       } else if (state_ == State::over || from != peer_) {
-        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up
+        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up, or has another peer
       }
       return;
     case MessageKind::reject:
@@ -87,7 +87,7 @@ void ConnectionEnd::wait_for(const SocketAddress& taker) {
 void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
   if (state_ == State::connected) end(loss.cause);
-  // An endpoint that has refused an accept still has a session with this side.
+  // A peer that has refused the accept still has a session with this side, which leave() ends.
   if (state_ == State::over) return courier_.leave(loss.peer);
   if (state_ == State::ending) return end(Status::ok);
   if (state_ != State::connecting) return;

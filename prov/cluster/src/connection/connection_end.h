@@ -2,26 +2,30 @@
 //
 //   idle -- connect() --------> connecting -- accept arrives --> connected     the active side
 //   idle -- set_asker() ------> asked ------- accept() --------> connected     the passive side
-//   connected ---- shut_down(), the peer is lost ----------------> over
-//   connected ---- shutdown arrives --> ending -- what the peer has sent is here --> over
-//   connecting --- shut_down(), reject arrives, the peer is lost ----> over
+//   connected ---- shutdown arrives --> ending -- no transfer from the peer is under way --> over
+//   connected, ending --- shut_down(), the peer is lost -------------> over
+//   connecting ---------- shut_down(), reject arrives, the peer is lost ----> over
+//   asked --------------- shut_down(), which sends a reject ---------> over
 //
-// A side that receives a shutdown waits for the long messages that are still arriving in its receives. Then
-// it answers with a shutdown. The side that has shut down keeps the session until this answer arrives. Then
-// it ends the session. All operations that are still under way end on both sides.
+// A side that receives a shutdown waits until no transfer from the peer is under way (Courier::receiving).
+// Then it answers with a shutdown. The side that began the shutdown keeps the session until this answer
+// arrives, and then ends the session. With the session, all operations that are still under way end on both
+// sides.
 //
 // The active side sends a request to the address of a passive endpoint. The accept comes from another
 // endpoint, which the accepting application has opened for this connection. That endpoint is the peer from
-// then on. The passive side counts as connected as soon as it has accepted, because everything that it sends
-// follows the accept. So its application gets FI_CONNECTED before the active side can ask for another
-// connection, as with TCP. If the active side has given up, it answers the accept with a shutdown.
+// then on. The passive side counts as connected as soon as it has sent the accept, because all its later
+// messages arrive after the accept. As with TCP, its application therefore gets FI_CONNECTED before the
+// active side learns of the accept and can ask for another connection. If the active side has given up, it
+// answers the accept with a shutdown.
 //
 // While the active side waits, it always watches the endpoint that owes it an answer. At first this is the
 // passive endpoint. The message `taken` says that another endpoint has taken the request. From then on the
-// active side watches that endpoint, and sends it a claim. The passive endpoint sends `taken` before it
-// closes. So if it closes without having sent `taken`, no endpoint will answer. The application may take any
-// time to answer. If the watched endpoint ends, the attempt fails. This object needs no timers: the engine
-// retransmits lost frames, and reports a peer that does not answer.
+// active side watches that endpoint, and sends it a claim. If an endpoint has taken the request, the passive
+// endpoint sends `taken` before it closes. So if the passive endpoint closes without having sent `taken`, no
+// endpoint will answer. The accepting application may take as long as it likes to answer. The attempt fails
+// if the watched endpoint ends. This object needs no timers: the engine retransmits lost frames, and reports
+// a peer that does not answer.
 #pragma once
 
 #include "connection/courier.h"
@@ -53,15 +57,15 @@ class ConnectionEnd {
   void set_asker(const SocketAddress& asker, std::uint64_t id);
   /// Accepts the request. The state must be asked.
   void accept(ConstBytes data);
-  /// Ends the connection, or the attempt. Returns false if there is none.
+  /// Ends the connection, or the attempt. Returns false if there is neither.
   bool shut_down();
 
   void arrived(const SocketAddress& from, const Message& message);
   void peer_lost(const PeerLoss& loss);
-  /// Called at the end of a turn while the state is `ending`. Ends the connection if nothing from the peer is
-  /// under way.
+  /// Called at the end of a turn while the state is `ending`. Ends the connection if no transfer from the
+  /// peer is under way.
   void try_to_end();
-  /// Returns false for a message of another attempt.
+  /// Returns true if a message with this id belongs to the connection or attempt of this end.
   bool expects(std::uint64_t id) const { return state_ != State::idle && id == id_; }
 
   State state() const { return state_; }

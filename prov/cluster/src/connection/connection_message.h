@@ -1,15 +1,15 @@
 // The messages by which two endpoints connect (FI_EP_MSG). They travel as internal messages, so no receive of
-// the application ever matches them:
+// the application ever matches them. Their format is:
 //
 //   u8 kind | 7 bytes of zero | u64 id | private data of the application, at most kPrivateDataMax bytes
 //
 // The connecting endpoint draws `id`, and sends it in its request. All further messages of the connection
-// contain it, also as the remote completion data of the internal message. So each side recognises a message
-// that belongs to another attempt.
+// contain `id`, too. In addition, `id` is the remote completion data of the internal message. So each side
+// recognises a message that belongs to another attempt.
 //
-// Requests, claims and accepts ask for a confirmation. An endpoint that expects no such message refuses it,
-// whatever type of endpoint it is. So an accept does not connect to the next endpoint at the address of one
-// that has asked and is gone.
+// Requests, claims and accepts ask for a confirmation. An endpoint of any type refuses such a message if it
+// does not expect it. So if the endpoint that has asked is gone, and another endpoint has its address now,
+// the accept does not connect this other endpoint.
 #pragma once
 
 #include <array>
@@ -30,8 +30,8 @@ enum class MessageKind : std::uint8_t {
   accept,       ///< tells the endpoint that asked: the sender is your peer
   reject,       ///< tells the endpoint that asked: you are refused
   shutdown,     ///< the connection ends, or the accept came too late
-  taken,        ///< tells the endpoint that asked: the endpoint with this address will answer you
-  claim,        ///< tells that endpoint: I wait for your answer
+  taken,        ///< tells the endpoint that asked: the endpoint whose address is in `data` will answer you
+  claim,        ///< tells the endpoint that `taken` has named: I wait for your answer
 };
 
 struct Message {

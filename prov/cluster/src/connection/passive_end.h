@@ -1,5 +1,5 @@
 // A passive endpoint (fi_listen). It takes the requests of endpoints that want to connect to the application.
-// It rejects a request, or hands it over to another endpoint. That endpoint sends the accept itself.
+// It rejects a request, or hands the request over to another endpoint, which sends the accept itself.
 #pragma once
 
 #include "connection/courier.h"
@@ -17,7 +17,7 @@ struct ConnectRequest {
 class RequestListener {
  public:
   virtual ~RequestListener() = default;
-  /// Returns false if the request cannot be reported. It is then rejected.
+  /// Returns false if the request cannot be reported. Such a request is rejected.
   virtual bool requested(const ConnectRequest& request, ConstBytes data) = 0;
 };
 
@@ -27,7 +27,9 @@ class PassiveEnd {
 
   void arrived(const SocketAddress& from, const Message& message) {
     const ConnectRequest request{from, message.id};
-    if (message.kind == MessageKind::claim) return reject(request, {});  // that taker has ended
+    // A claim is meant for the endpoint that took the request. That endpoint has ended, and this endpoint has
+    // its address now.
+    if (message.kind == MessageKind::claim) return reject(request, {});
     if (message.kind != MessageKind::request) return;
     if (!listener_.requested(request, message.data)) reject(request, {});
   }

@@ -2,10 +2,11 @@
 // something else.
 //
 // With manual progress these turns are rare. They only make sure that acknowledgements, keep-alives, and
-// messages that wait to share a frame (packing_policy.h) leave eventually. If a thread of the application
-// sleeps and nothing has happened for kQuietRuns runs, the progress thread sleeps on the same descriptor. So
-// a waiting process uses no processor time, and the next event wakes both threads. If the event was only a
-// deadline and the application's thread goes back to sleep, the progress thread does the same.
+// messages that wait to share a frame (packing_policy.h) leave eventually. A run is one call of run(). If a
+// thread of the application sleeps and nothing has happened for kQuietRuns runs, the progress thread sleeps
+// on the same descriptor as that thread. So a waiting process uses no processor time, and the next event
+// wakes both threads. If the event was only a deadline and the application's thread goes back to sleep, the
+// progress thread does the same.
 //
 // If there are more processes than processors, the runs begin late, and they take time from applications that
 // wait for a processor. So after a run that began late by kLate or more, the thread rests for kLateRest times

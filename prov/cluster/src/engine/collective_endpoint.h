@@ -1,6 +1,6 @@
-// Connects collective operations with the endpoint. Messages to members are sent like all other messages. A
-// receive from a lost member ends at once, because no collective operation continues with the member's next
-// incarnation.
+// Connects collective operations with the endpoint. Messages to members of a team are sent like all other
+// messages. A receive from a lost member ends at once, because no collective operation continues with the
+// member's next incarnation.
 #pragma once
 
 #include "collective/collectives.h"

@@ -100,7 +100,7 @@ bool ConnectionEndpoint::receiving(const SocketAddress& name) {
   return peer != nullptr && (!peer->channel.incoming.empty() || peer->channel.assembly.active());
 }
 
-/// The peer is told that this endpoint closes, and both sides drop their session.
+/// Tells the peer that this endpoint closes. Both sides then drop their session.
 void ConnectionEndpoint::leave(const SocketAddress& name) {
   const std::optional<std::uint64_t> handle = addresses_.find(name);
   Peer* const peer = peers_.find(name);
@@ -117,7 +117,7 @@ void ConnectionEndpoint::received(void* context, Status status, std::size_t leng
     pending_ = true;
     return;
   }
-  if (watched_ == nullptr) return;  // end_watch() has canceled it
+  if (watched_ == nullptr) return;  // end_watch() has canceled the receive
   loss_ = connection::PeerLoss{watched_->name(), status == Status::ok ? Status::reset : status,
                                watched_->channel.peer_closed};
   watched_ = nullptr;
@@ -175,8 +175,9 @@ bool ConnectionEndpoint::take_stored() {
   return true;
 }
 
-/// If the message is an accept, its sender is about to become the peer. Messages that arrived before it come
-/// from an earlier endpoint at the same address, and belong to another connection.
+/// Called before a connection message is processed. While this side connects, the message may be an accept,
+/// whose sender is about to become the peer. Messages that arrived before the accept come from an earlier
+/// endpoint at the same address, and are dropped.
 void ConnectionEndpoint::drop_earlier(const protocol::UnexpectedMessage& message) {
   if (!connection_ || connection_->state() != connection::ConnectionEnd::State::connecting) return;
   const auto& stored = message.channel->unexpected.messages;
@@ -188,7 +189,7 @@ void ConnectionEndpoint::drop_earlier(const protocol::UnexpectedMessage& message
   }
 }
 
-/// Returns false if the message must be fetched later.
+/// Begins to fetch an announced message. Returns false if this must be tried again later.
 bool ConnectionEndpoint::fetch(const protocol::UnexpectedMessage& announced) {
   fetched_.under_way = true;
   fetched_.from = announced.channel->name;

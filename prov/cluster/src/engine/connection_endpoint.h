@@ -1,13 +1,15 @@
-// Connects a connection (FI_EP_MSG) or a passive endpoint with the engine. Its messages are sent like all
-// other messages. Arriving messages wait in the store of unexpected messages until the end of the turn.
+// Connects a connection (FI_EP_MSG) or a passive endpoint with the engine. Connection messages are sent like
+// all other messages. When they arrive, they wait in the store of unexpected messages until the end of the
+// turn.
 //
 // The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, it leads
-// to this endpoint itself, which never sends to itself. So receives are always directed, and no message of a
-// stranger ever matches them. The other entries are endpoints to which connection messages go. A passive
-// endpoint removes such an entry when its answer has arrived. So it forgets the endpoints that have asked it.
+// to this endpoint itself, which never sends to itself. Each receive of the application names this handle as
+// its sender, so no message of a stranger ever matches the receive. The other entries are endpoints to which
+// connection messages go. A passive endpoint removes such an entry when its message has arrived there or has
+// failed. So a passive endpoint forgets the endpoints that have asked it.
 //
 // The endpoint watches a peer by means of a receive that nothing matches. The engine checks that a peer is
-// alive as long as a receive waits for it, and ends the receive when the peer is lost.
+// alive as long as a receive waits for that peer, and ends the receive when the peer is lost.
 #pragma once
 
 #include <deque>
@@ -56,8 +58,8 @@ class ConnectionEndpoint final : public connection::Courier, public protocol::In
   struct Letter {
     SocketAddress to;
     std::uint64_t id = 0;
-    bool asks = false;         ///< the receiver confirms or refuses it
-    std::uint64_t handle = 0;  ///< of a passive endpoint only
+    bool asks = false;         ///< the receiver confirms or refuses the message
+    std::uint64_t handle = 0;  ///< the handle of `to`, if this is a passive endpoint
     connection::MessageBytes bytes{};
   };
 

@@ -26,6 +26,7 @@ Engine::Engine(EngineParts parts)
 
 Engine::~Engine() {
   background_.set_registration(nullptr);
+  packing_.set_call(nullptr);
   loop_.drain_on_close();
   reach_.announce_close();
 }
@@ -74,7 +75,8 @@ Status Engine::change_membership(const JoinOp* op, std::uint64_t& handle) {
   return status;
 }
 
-/// Returns the function that starts a remote write or read. It is called once the peer has a carrier.
+/// Returns the function that starts a remote write or read. The function is called when the peer has a
+/// carrier.
 template <typename Op>
 auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger, const Op& op) {
   return [&](protocol::Channel& channel) {

@@ -18,6 +18,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -135,6 +136,10 @@ class Engine {
   /// it before the engine itself ends.
   void set_progress_client(std::shared_ptr<void> registration) {
     background_.set_registration(std::move(registration));
+  }
+  /// `call` makes the progress thread call run_in_background() now.
+  void set_progress_call(std::function<void()> call) {
+    locked([&] { packing_.set_call(std::move(call)); });
   }
   /// Called by the progress thread, which never waits for the engine lock. Takes a turn if no thread has
   /// polled since the last run. Returns when to call again.

@@ -29,7 +29,7 @@ using transport::Peer;
 using transport::PeerTable;
 using transport::PollScope;
 
-/// Creates a transport. The context outlives it.
+/// Creates a transport. The context outlives the transport.
 using MakeTransport =
     std::function<std::unique_ptr<transport::Transport>(const transport::TransportContext&)>;
 

@@ -16,8 +16,8 @@ namespace {
 constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
-/// drain_on_close() sleeps after each of this many turns without arrivals. After the others it only yields
-/// the processor.
+/// drain_on_close() sleeps once in this many turns without arrivals. After the other turns it only yields the
+/// processor.
 constexpr std::uint32_t kTurnsPerSleep = 256;
 /// How long a closing endpoint waits for acknowledgements from peers outside the address vector. The time is
 /// enough to retransmit a lost frame several times. The limit is needed because any host can be such a peer
@@ -190,7 +190,8 @@ void EventLoop::handle_events() {
   waiter_.dispatch();
 }
 
-/// Sets the alarm so that sleeping threads wake in time for the work that this call has caused.
+/// Sets the alarm so that sleeping threads wake in time for the work that the current call of the application
+/// has caused.
 void EventLoop::wake_by_deadline() {
   const AfterTurn* const after = messenger_.bindings().after_turn;
   const bool now = !peers_.failed().empty() || (after != nullptr && after->due()) ||

@@ -3,9 +3,9 @@
 // same turn in which the question arrived.
 //
 // The loop calls the same methods of all transports, nearest first (transport/transport.h). Each transport
-// decides how rarely it makes its expensive checks. There is one special case, the calm turn. It reads only
-// the rings of peers on this node. Everything that does not belong to the fast lane (shm/fast_lane.h) waits
-// for a full turn.
+// decides how rarely it makes its expensive checks. There are two special kinds of turns. A calm turn reads
+// only the rings of peers on this node, for the fast lane (shm/fast_lane.h). A short turn reads only the
+// network, for the frame lanes (reliability/frame_lane.h). Everything else waits for a full turn.
 //
 // Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). Call wake_sleepers() after
 // every change for which a sleeping thread must take a turn.
@@ -44,8 +44,8 @@ class EventLoop {
   /// Takes a calm turn for a caller that calls again soon. A calm turn is cheaper than a full turn. It
   /// receives short messages from this node and settles posted writes. It is possible only if the last full
   /// turn has left no work, and if only short messages and writes from this node can have arrived since.
-  /// Returns false if it could not take the turn; the caller must then call run_once(). Arriving messages are
-  /// written to `read` if `read` accepts them.
+  /// Returns false if it could not take the turn; another kind of turn must then follow. Arriving messages
+  /// are written to `read` if `read` accepts them.
   template <typename Read>
   bool run_calm(Read& read);
   /// Takes a short turn for a caller that calls again soon. It only takes messages that arrive on the frame
@@ -147,7 +147,7 @@ class EventLoop {
   /// A mask of turn numbers. It is not 0 if the last full turn has left no work and nothing was done since.
   /// In this case a turn may be calm if its number has at least one of these bits.
   std::uint32_t calm_turns_ = 0;
-  std::uint32_t short_turns_ = 0;    ///< the same for short turns
+  std::uint32_t short_turns_ = 0;    ///< like `calm_turns_`, for short turns
   bool ended_early_ = false;         ///< the last turn ended early because memory ran out
   bool contact_awaited_ = false;     ///< receives wait for peers without a carrier
   Time next_review_{};               ///< when to call review_waiting() again

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
 constexpr std::size_t kBurstsMax = 64;       ///< the largest number of bursts that one turn reads
-constexpr std::size_t kBodiesPerTurn = 256;  ///< the largest number that one turn delivers from each member
+constexpr std::size_t kBodiesPerTurn = 256;  ///< how many bodies one turn delivers from each member
 constexpr std::size_t kBodyMin = 256;
 /// The time after which the table retries work that got no memory. No event announces that memory is free
 /// again.
@@ -31,9 +31,9 @@ constexpr Duration kRetryInterval = 10ms;
 constexpr std::size_t kAllBodies = SIZE_MAX;
 
 /// The time between two reads of an empty socket. Each read is a system call, and without this limit a
-/// waiting member would make it in every turn. (A sleeping thread needs no reads, because the socket wakes
-/// it.) The members of a team mostly wait for something other than the group. So the interval grows for a
-/// team's socket, unless an operation waits for the group.
+/// process that polls would make one in every turn. (A sleeping thread needs no reads, because the socket
+/// wakes it.) The members of a team mostly wait for something other than the group. So the interval grows for
+/// a team's socket, unless an operation waits for the group.
 constexpr Duration kPollInterval = 4us;
 constexpr Duration kPollIntervalMax = 256us;
 
@@ -137,8 +137,8 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   entry->group = std::make_unique<Group>(std::move(settings), stream, parts_.environment.random);
   entry->socket = std::move(socket);
   for (const SocketAddress& name : roster) entry->meet(peers_.find_or_add(name));
-  // The entry is added to the groups last, when nothing can throw any more. If something threw after that,
-  // the group would never be closed.
+  // Adds the entry to the groups last, after everything that can throw. If something threw later, the group
+  // would never be closed.
   groups_.reserve(groups_.size() + 1);
   if (entry->socket != nullptr && entry->socket->descriptor() >= 0)
     waiter_.watch(entry->socket->descriptor(), *this);
@@ -389,8 +389,8 @@ void GroupTable::report(GroupEntry& entry) {
       case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
       case GroupEvent::Kind::unicast:
         log.info(
-            "group %s: multicast does not reach %s, so messages to it are sent by unicast (does a switch "
-            "or router between the two nodes filter multicast?)",
+            "group %s: multicast does not reach %s, so messages to this member are sent by unicast (does "
+            "a switch or router between the two nodes filter multicast?)",
             address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:

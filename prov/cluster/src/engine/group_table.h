@@ -7,8 +7,8 @@
 //
 // To send to a group, the application passes the group's handle instead of a peer's handle. Each member is
 // also a peer of this endpoint. When the group learns of a member, this endpoint opens a carrier to it. When
-// the peer is lost, the group loses the member. If the group has no roster, only peers in the address vector
-// can become members.
+// the peer is lost, the group loses the member. If the application has passed no list of the members
+// (JoinOp::roster), only peers in the address vector can become members.
 #pragma once
 
 #include <cstdint>
@@ -71,7 +71,7 @@ struct GroupEntry {
   Time close_by = kNever;
 
   /// Returns true if the group needs a turn. An arrival from a member, or an action of this side, changes the
-  /// group's deadline or adds to its news.
+  /// group's deadline or adds to its news, so these two show whether there is work.
   bool due(Time now) const { return group->news().any() || now >= group->deadline() || now >= close_by; }
   void meet(Peer& peer);
   /// Counts one more operation that waits for the group or, if `waits` is false, one fewer.
@@ -121,8 +121,8 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   void on_channel_failed(protocol::Channel& channel, Status status) override;
 
  private:
-  /// Called when the socket of a group has woken a thread. The next turn must read the socket, even if its
-  /// next poll is later.
+  /// Called when the socket of a group has woken a thread. The next turn must read the socket, even if the
+  /// next poll of the socket is not due yet.
   void on_ready(bool trouble) override;
   GroupEntry* find(std::uint64_t handle);
   std::size_t receive(Time now, GroupEntry& entry);

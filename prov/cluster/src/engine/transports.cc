@@ -28,7 +28,7 @@ Transports make_transports(const EngineParts& parts, const transport::TransportC
     made.lane = shm.get();
     add(std::move(shm));
   } else {
-    context.reach.note_lacking("no shared memory: switched off");
+    context.reach.note_lacking("no shared memory: this endpoint does not use it");
   }
   if (!datagrams) {
     for (const MakeTransport& make : parts.further_transports) add(make(context));

@@ -211,8 +211,8 @@ void Group::on_end(Member& member, const Segment& segment) {
     } else if (!member.role) {
       member.absent = true;
     } else {
-      // The member's own join arrived before its refusal of this side's join, so this side must send its join
-      // again.
+      // The member's own join arrived first, and then its refusal of this side's join. This side must send
+      // its join again, because the member has joined.
       member.join_due = true;
     }
   } else if (member.stream != nullptr && member.stream->id() == segment.id &&
@@ -234,7 +234,7 @@ bool Group::on_segment(Time now, Member& member, const Segment& segment, ConstBy
     case SegmentKind::group_status:
     case SegmentKind::group_nak: return on_report(now, member, segment);
     case SegmentKind::group_ask:
-      // Without a stream, the member's group_start has not arrived yet.
+      // Without a stream, there is nothing to report, because the member's group_start has not arrived yet.
       if (stream != nullptr) stream->asked(now, segment.offset, members_.size() + 1);
       return !leaving_;
     case SegmentKind::group_repair:
@@ -261,7 +261,7 @@ bool Group::on_frame(Time now, const wire::FrameView& view, const SocketAddress&
   if (view.transmission.value != static_cast<std::uint32_t>(settings_.key) || leaving_) return false;
   Member* const member = find(from);
   if (member == nullptr || member->stream == nullptr || member->stream->id() != view.session) return false;
-  // Zero means that the sender's version does not send its membership.
+  // Zero means that the sender is of an older version, which does not send its membership.
   const std::uint32_t membership = view.largest_acked.value;
   if (membership != 0 && membership != static_cast<std::uint32_t>(member->stream_membership)) return false;
   ReceiverStream& stream = *member->stream;

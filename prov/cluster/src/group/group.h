@@ -7,12 +7,12 @@
 //
 // The caller passes in time, frames, segments and carriers. It calls run() after each event and at
 // deadline(), reads the delivered messages from the streams, and reads events(). The group itself calls only
-// carriers and the link. A call of run() serves only the members from which something has arrived. It serves
-// all members only after a deadline. Otherwise, in a group of a thousand members, each segment would require
-// a check of all of them.
+// carriers and the link. A call of run() usually serves only the members from which something has arrived.
+// Otherwise, in a group of a thousand members, each segment would require a check of all of them. A call
+// serves all members after a deadline, or if the stream of this side has sent segments or has new listeners.
 //
-// Memory: up to kStreamWindow frames for the messages of this endpoint, and as many for each member that
-// sends. In addition, about 300 bytes for each other member, and the bodies that SpareBodies keeps.
+// A group needs memory for up to kStreamWindow frames of this endpoint, and for as many of each member that
+// sends. In addition, the group needs about 300 bytes for each member, and the memory that SpareBodies keeps.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ struct GroupSettings {
   Role role;
   std::vector<SocketAddress> roster = {};  ///< the other members; if empty, announcements find them
   std::size_t body_max = 0;                ///< maximal length of the body of a frame
-  std::uint64_t incarnation = 0;           ///< larger for each later membership of the same name
+  std::uint64_t incarnation = 0;           ///< larger for each later membership of the same endpoint name
   Duration silence_max{20s};               ///< this side removes a member that does not answer for this long
   const Outage* outage = nullptr;          ///< silence in an outage does not count; must outlive the group
 };
@@ -127,7 +127,7 @@ class Group {
   template <typename Visit>
   void take_posted(Visit&& visit) {
     for (Member* const member : posted_) {
-      if (member->posted) visit(*member);  // if it throws, the rest of the list remains
+      if (member->posted) visit(*member);  // if visit() throws, the rest of the list remains
       member->posted = false;
     }
     posted_.clear();

@@ -30,7 +30,7 @@ struct Listener {
 
   SocketAddress name;
   carrier::Carrier* carrier = nullptr;
-  bool posted = false;     ///< the carrier has new segments; Group::take_posted() resets it
+  bool posted = false;     ///< the carrier has new segments; Group::take_posted() clears this flag
   bool started = false;    ///< `start` is set, and a message begins there
   bool start_due = false;  ///< the listener has not been told `start` yet
   std::uint64_t start = 0;

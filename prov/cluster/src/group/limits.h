@@ -9,17 +9,18 @@
 
 namespace cluster::group {
 
-/// The number of frames of one stream that a receiver keeps until it delivers them, and that a sender keeps
-/// until all members have received them.
+/// The largest number of frames of one stream that a receiver or a sender keeps. A receiver keeps a frame
+/// until it has delivered the frame, and a sender until all members have received the frame.
 inline constexpr std::size_t kStreamWindow = 1024;
-/// A body is this much shorter than a frame, so that a frame of a flow can carry the body in a group_repair.
+/// A body is this many bytes shorter than the longest frame, so that a frame of a flow can carry the body in
+/// a group_repair.
 inline constexpr std::size_t kBodyOverhead = 96;
 /// A member sends a report after this many frames. It sends a report at once if the sender asks for one.
 inline constexpr std::size_t kFramesPerStatus = 64;
 /// The longest delay of a report that no sender waits for. A delay saves reports, each of which costs a frame
 /// and may wake a process.
 inline constexpr Duration kStatusDelay = 20ms;
-/// The number of missing ranges that are reported at once.
+/// The largest number of missing ranges that are reported at once.
 inline constexpr std::size_t kNakRanges = 8;
 /// The largest random delay before a member reports a gap, for each doubling of the number of members.
 /// Meanwhile the frames may arrive late, or as a repair that another member has requested.
@@ -47,8 +48,8 @@ inline constexpr unsigned kUnheardMax = 4;
 /// A sender that sends to members by unicast still sends one frame in this many by multicast, to detect when
 /// multicast reaches these members again.
 inline constexpr std::uint64_t kProbeInterval = 64;
-/// A sender repairs a frame by multicast if this many listeners miss it: an eighth of all listeners, but at
-/// least kRepairMany and at most kRepairAll.
+/// A sender repairs a frame by multicast if an eighth of all listeners miss it, but never fewer than
+/// kRepairMany. kRepairAll listeners are always enough.
 inline constexpr std::size_t kRepairMany = 2;
 inline constexpr std::size_t kRepairAll = 8;
 /// In a group without a roster: the interval between the first announcements of a member, their number, and

@@ -1,6 +1,6 @@
-// The state that one member of a group keeps for another member. It contains what that member has announced,
-// what must still be sent to it, and the streams between the two. Only Group changes it. Lists of members for
-// Group and its caller follow below.
+// The state that one member of a group keeps for another member. The state contains what the other member has
+// announced, what must still be sent to that member, and the streams between the two. Only Group changes this
+// state. Lists of members for Group and its caller follow below.
 #pragma once
 
 #include <algorithm>

@@ -43,8 +43,8 @@ class OutgoingMessages {
   bool all_cut() const { return waiting_.empty(); }
   /// Returns true if the next body begins with a new message.
   bool between() const { return waiting_.empty() || waiting_.front().posted == 0; }
-  /// Packs the next part of the waiting messages into one body, for the frame with the sequence number `end`
-  /// - 1. Returns the size of the body, or 0 if no message waits.
+  /// Packs the next part of the waiting messages into the body of one frame. Returns the size of the body, or
+  /// 0 if no message waits. `end`: the sequence number after that frame.
   std::size_t cut(Bytes body, std::uint64_t end);
   /// Called when a listener will receive no frames from `arrived` on. Messages that have frames from
   /// `arrived` on fail with `why`.

@@ -1,20 +1,21 @@
 // Controls how fast the frames of a stream are sent: as fast as the slowest path to a listener carries them
-// (docs/protocol.md 9.3). Windows only limit how many frames are kept. Members share processors and report
-// late. Therefore a window small enough for a switch port would be full most of the time, and arrival times
-// contain little information. The pace depends mainly on losses. It is judged once for each *train* of
-// frames, by the losses of the listener that missed most:
+// (docs/protocol.md 9.3). A window cannot control the speed, because members share processors and report
+// late. A window small enough for the buffer of a switch port would be full most of the time. Windows only
+// limit how many frames are kept. Because reports are late, arrival times contain little information.
+// Therefore the pace depends mainly on losses. It is judged once for each *train* of frames, by the losses of
+// the listener that missed most:
 //
-//   more than kShareTolerated   The stream sends faster than the path can carry. The pace decreases by the
+//   many (kShareTolerated)      The stream sends faster than the path can carry. The pace decreases by the
 //                               share of lost frames, and a little more to drain the queue.
 //   fewer, and a queue          Others use the path too. The pace decreases as that of a flow does, but not
 //                               below half of the rate at which this stream alone last filled the path.
-//   fewer, and no queue         If the pace, and not this side's own work, limited the speed, it increases by
-//                               a sixteenth (until the first loss by a third). Losses without a queue come
+//   none, or no queue           If the pace, and not this side's own work, limited the speed, it increases by
+//                               a sixteenth (before the first losses by a third). Losses without a queue come
 //                               from a bad cable or a late member, so they do not prevent the increase.
 //
-// Frames are sent in bursts of kBurst frames, or of as many as the pace allows in kBurstTime. Longer bursts
-// are queued or dropped by shapers, and may overflow the buffer of a switch port. After a delay on this side,
-// at most kBurstsLate bursts are sent at once.
+// Frames are sent in bursts. A burst has kBurst frames, or as many as the pace allows in kBurstTime if these
+// are more. Shapers queue or drop longer bursts, which may also overflow the buffer of a switch port. After a
+// delay on this side, at most kBurstsLate bursts are sent at once.
 #pragma once
 
 #include <algorithm>
@@ -74,8 +75,8 @@ class Pace {
     shortest_.sample(now, round_trip);
     train_.shortest = std::min(train_.shortest, round_trip);
   }
-  /// Returns true if the current train is complete when all listeners have every frame before `reached`. If
-  /// so, the caller calls judge().
+  /// Returns true if the current train is complete. Then the caller must call judge(). `reached`: all
+  /// listeners have every frame before this one.
   bool train_over(std::uint64_t reached) const {
     return reached - train_.first >= (seeking_ ? kTrainFirst : kTrain);
   }
@@ -116,7 +117,7 @@ class Pace {
   Duration full_ = kFirst;
   multipath::Pacer pacer_{kFirst, kBurstsLate* kBurst};
   Time last_{};           ///< when the last frame was sent
-  bool follows_ = false;  ///< the next frame was already waiting at that time
+  bool follows_ = false;  ///< the next frame was already waiting when the last one was sent
   Train train_;
   std::uint64_t counts_from_ = 0;
   WindowedMin shortest_{10s};  ///< the shortest round trip

@@ -84,7 +84,7 @@ void ReceiverStream::consume(std::size_t size) {
   place = {};
   consumed_ = 0;
   ++delivered_;
-  // Reports the new limit to the sender after a quarter of the window, and when all arrived frames are
+  // The sender must learn the new limit after a quarter of the window, and when all arrived frames are
   // delivered.
   const bool caught_up = delivered_ == arrived_ && unreported_ == 0 && reported_delivered_ != delivered_;
   if (delivered_ - reported_delivered_ >= kStreamWindow / 4 || caught_up) want_status(Time::min());

@@ -94,8 +94,8 @@ void SenderStream::on_nak(Time now, Listener& listener, std::uint64_t first, std
     const bool under_way = lost.repaired && now < lost.repaired_at + rtt_.smoothed();
     if (under_way || (listener.by_unicast && i >= listener.cursor)) continue;
     if (std::find(lost.missing.begin(), lost.missing.end(), &listener) != lost.missing.end()) continue;
-    // Adds to `missing` last. If an allocation fails, the listener sends its report again, and the report
-    // must still count as new.
+    // The listener is added to `missing` last. If an allocation fails before, the listener sends its report
+    // again, and this report must still count as new.
     if (!lost.repair_due) {
       repairs_.push_back(i);
       lost.repair_due = true;
@@ -132,8 +132,9 @@ std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path
     for (std::size_t i = 0; i < count; ++i) frames_.at(sequences[i]).sent_at = now;
     return count;
   }
-  // Listeners report after every kFramesPerStatus frames, which is enough to move the window. But if a
-  // message waits for its last report, asks for a report now.
+  // Listeners report after every kFramesPerStatus frames, which is enough to move the window. But if all
+  // messages are cut, and some are not finished, these wait only for reports. In this case the burst asks all
+  // listeners for a report at once.
   const bool waits = messages_.all_cut() && messages_.under_way();
   return frames_.send(now, *link, group, {sequences.data(), count}, waits);
 }
@@ -173,8 +174,8 @@ bool SenderStream::send_by_unicast(Time now, Listener& listener) {
   return listener.cursor != before;
 }
 
-/// Retransmits the frames in `repairs_`. Frames that cannot be sent yet remain in the list. If memory is
-/// short, the rest remains too, and the next call skips frames that have been sent.
+/// Retransmits the frames in `repairs_`. Frames that cannot be sent yet remain in the list. If memory runs
+/// out, the rest of the list remains, too, and the next call skips the frames that were sent.
 void SenderStream::repair(Time now, link::Link* link, const link::Path& group) {
   std::size_t later = 0;
   Time next = now + kLinkRetry;

@@ -48,9 +48,9 @@ class SenderStream {
                  bool heard);
   void on_nak(Time now, Listener& listener, std::uint64_t first, std::uint64_t count);
 
-  /// Sends all frames that may be sent now. Returns true if the group must serve its members: something was
-  /// posted to a carrier, or a listener has started and must be told its start. A listener that joins in the
-  /// middle of a message starts with the next message. `link`: null if there is no multicast.
+  /// Sends all frames that may be sent now. Returns true if the group must serve its members. This is so if
+  /// something was posted to a carrier, or if a new listener must be told its start. A listener that joins in
+  /// the middle of a message starts with the next message. `link`: null if there is no multicast.
   bool transmit(Time now, link::Link* link, const link::Path& group);
   Time deadline() const;
   /// Returns true if all messages have been cut, every listener has all frames, and every message is

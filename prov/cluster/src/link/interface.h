@@ -35,8 +35,8 @@ struct Interface {
   bool loopback = false;
   bool has_ethernet = false;
   bool shaped = false;         ///< a queueing discipline limits its transmission rate
-  int master = 0;              ///< index of the bridge or bond that has it as a port; 0: none
-  bool hardware_port = false;  ///< a bridge with a port that leads out of this node
+  int master = 0;              ///< index of the bridge or bond that has this interface as a port; 0: none
+  bool hardware_port = false;  ///< true for a bridge with a port that leads out of this node
   long speed_mbit = -1;        ///< -1: unknown
   Kind kind = Kind::physical;
   /// Usable unicast addresses with port 0; IPv4 first, link-local IPv6 last.

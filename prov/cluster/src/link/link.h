@@ -1,6 +1,7 @@
-// A link carries frames to other nodes. It may lose, duplicate, reorder and damage them, and reliability/
-// corrects this. One call handles a burst of frames, which may be a single one. A link does not read the
-// contents of frames. No component above the links knows about IP or Ethernet headers.
+// A link carries frames to other nodes. It may lose, duplicate, reorder and damage frames. Flows
+// (reliability/) detect this, and retransmit what is missing. One call handles a burst of frames, which may
+// be a single one. A link does not interpret the contents of frames, apart from the session number (Thinning)
+// and the seal (seal/sealed_link.h). No component above the links knows about IP or Ethernet headers.
 #pragma once
 
 #include <algorithm>
@@ -80,12 +81,12 @@ struct OutFrame {
   }
 };
 
-/// The frames for one send_burst(), built in place. It takes about 9 KB, which is too much for a stack, and
-/// too much to clear each time.
+/// The frames for one send_burst(), built in place. The object occupies about 9 KB, which is too much for a
+/// stack, and too much to clear each time.
 class OutBurst {
  public:
   void clear() { count_ = 0; }
-  /// Appends an empty frame and returns it. There may be at most kBurstMax frames.
+  /// Appends an empty frame and returns it. The burst must have fewer than kBurstMax frames before the call.
   OutFrame& add() { return *new (&frames_[count_++]) OutFrame; }
   OutFrame& front() { return frames_.front(); }
   std::span<const OutFrame> frames() const { return std::span(frames_).first(count_); }
@@ -132,7 +133,8 @@ struct PathError {
 
 /// What a link does during a flood of frames that do not belong to a session of a peer (docs/protocol.md
 /// 2.8). A link cannot look up sessions. Instead it compares the lowest byte of the session number in the
-/// frame's header with the mark. Frames with the mark pass as usual, and so do frames of the listed sessions,
+/// frame's header with the *mark*. The endpoint draws the mark at random, and gives it to its sessions with
+/// peers in the address vector. Frames with the mark pass as usual, and so do frames of the listed sessions,
 /// whose numbers lack the mark. Other frames are put aside into a second queue. An arrival in this queue
 /// wakes no process, because waking processes causes most of the cost of a flood. The endpoint reads the
 /// queue at fixed intervals, and the kernel drops frames while the queue is full. During a flood, no answer
@@ -153,8 +155,8 @@ struct Thinning {
 
   static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the second queue
   static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames in one such read
-  /// One of 2^kKeepAliveShift keep-alives is put aside. Its arrival shows whether a flood of keep-alives
-  /// continues.
+  /// One of 2^kKeepAliveShift keep-alives is put aside, and the others are not. From the keep-alives put
+  /// aside, the endpoint learns whether a flood of keep-alives continues.
   static constexpr unsigned kKeepAliveShift = 2;
 
   bool operator==(const Thinning&) const = default;
@@ -167,16 +169,16 @@ class Link {
   /// Returns the size in bytes of the largest frame that this link sends or receives, including the
   /// FrameHeader.
   virtual std::size_t frame_max() const = 0;
-  /// Returns false if frame_max() limits only the paths over this link, on which longer frames leave in parts
-  /// (multipath/address_pairing.h: Rail::frame_max).
+  /// Returns false if frame_max() limits only the paths over this link (multipath/address_pairing.h:
+  /// Rail::frame_max). On these paths, the flow sends longer frames in parts.
   virtual bool limits_all_paths() const { return true; }
   /// Returns true if the link can send single frames of at most kEthertypeFrameMax bytes under the provider's
   /// EtherType (Path::ethertype). This path costs the receiving host less than IP. Not every network forwards
   /// frames of this EtherType, and not every peer receives them. Frames on the two paths may overtake each
   /// other.
   virtual bool has_ethertype_path() const { return false; }
-  /// Returns false if no interface of the link has a carrier: a cable is unplugged, or a switch is off. The
-  /// answer is as old as the last receive_burst().
+  /// Returns false if no interface of the link has a signal, for example because a cable is unplugged or a
+  /// switch is off. The answer is as old as the last receive_burst().
   virtual bool has_carrier() const { return true; }
   /// Sends frames in order, and returns the number of frames that the link has taken. If it has not taken all
   /// frames, the link has no buffers for the others now. After the call, the caller may change the pieces
@@ -195,19 +197,20 @@ class Link {
   /// Writes the ICMP errors since the last call to `errors`, and returns their number. The call makes a
   /// system call, so callers use it only when something seems wrong.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
-  /// Returns descriptors that are readable when frames or errors wait. They stay the same as long as the link
-  /// exists. If there are none, a thread that waits for frames of this link cannot sleep.
+  /// Returns descriptors that are readable when frames or errors wait. The numbers of the descriptors stay
+  /// the same as long as the link exists. If there are no descriptors, a thread that waits for frames of this
+  /// link cannot sleep.
   virtual std::vector<int> descriptors() const { return {}; }
   /// Tells the link that the caller is about to sleep. The next receive_burst() then checks every source of
   /// frames, even if this is expensive.
   virtual void before_sleep() {}
   using MoveHandler = std::function<void(std::uint8_t link, const SocketAddress& now)>;
   /// Makes receive_burst() call `handler` whenever the link has replaced its address, because that address
-  /// was taken from this host. `link`: the number of the link, if there are several. The handler watches the
-  /// descriptors again, because they may refer to new sockets.
+  /// was taken from this host. `link`: the number of the link, if there are several. The handler must
+  /// register the descriptors again with what watches them, because they may refer to new sockets.
   virtual void on_move(const MoveHandler&) {}
-  /// Makes the kernel put frames aside as the argument says, if the kernel can. Frames of one arrival stay
-  /// together. The call takes a few system calls.
+  /// Makes the kernel put frames aside as the argument says, if the kernel can. Frames that the kernel has
+  /// joined into one arrival pass together, or are put aside together. The call takes a few system calls.
   virtual void thin(const Thinning&) {}
 };
 
@@ -248,7 +251,7 @@ class ArrivalWalk {
   /// frame, returns all remaining bytes. Otherwise returns the rest of the current datagram.
   Bytes run(std::size_t length) const { return length == segment_ ? rest_ : datagram(); }
 
-  /// Moves past `count` frames of this length, which lie in run(length).
+  /// Moves past `count` frames of this length, which must lie in run(length).
   void pass(std::size_t count, std::size_t length) {
     const std::size_t bytes = count * length;
     rest_ = rest_.subspan(bytes);

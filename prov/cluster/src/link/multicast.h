@@ -15,7 +15,8 @@ namespace cluster::link {
 /// This host is a member of the group as long as the object exists.
 class MulticastReceiver {
  public:
-  /// The largest number of frames of one receive_burst(). If it returns fewer, the socket is empty.
+  /// The largest number of frames that one receive_burst() returns. If a call returns fewer, the socket is
+  /// empty.
   static constexpr std::size_t kBurst = 16;
 
   virtual ~MulticastReceiver() = default;

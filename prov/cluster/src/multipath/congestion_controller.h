@@ -1,11 +1,11 @@
 // Limits how many frames may be in flight on a path. docs/protocol.md 4.5 has the rules, their reasons and
 // sources. A round lasts until a frame is acknowledged that was sent after the round began. When a round
-// ends, the controller judges two signs for the whole round. The first sign is a queue that was never empty
-// during the round. In this case the round's shortest round trip exceeds the shortest of the last ten seconds
-// by more than a target. The second sign is losses: any loss while there is a queue, or the loss of a large
-// share of the round's frames. While a process computes or waits for a processor, frames lie unread at one
-// end of the path. The time that frames lie unread counts as part of the reply time, and not as a queue in
-// the network.
+// ends, the controller looks for two signs of congestion in the whole round. The first sign is a queue that
+// was never empty during the round. In this case the round's shortest round trip exceeds the shortest of the
+// last ten seconds by more than a target. The second sign is losses: any loss while there is a queue, or the
+// loss of a large share of the round's frames. While a process computes or waits for a processor, frames lie
+// unread at one end of the path. This time counts as part of the reply time, and not as a queue in the
+// network.
 #pragma once
 
 #include <cstddef>

@@ -1,11 +1,11 @@
 // Pure functions that choose the interfaces of an endpoint from those that os/ has found.
 //
-// rank_interfaces() sorts the interfaces, with the best default first. It creates one entry for each address
-// family of an interface. Each entry has a text for fi_info and the log. Interfaces that reach other nodes
-// come before loopback. The further criteria are, in this order: a link partner; a configured address, not a
-// self-assigned one (169.254/16); the kind of interface; its speed; the kernel's order. Adapters, and bridges
-// that have an adapter as a port, come before interfaces that containers and tunnels create. IPv4 comes
-// before IPv6.
+// rank_interfaces() sorts the interfaces. The first one is the default. The function creates one entry for
+// each address family of an interface. Each entry has a text for fi_info and the log. Interfaces that reach
+// other nodes come before loopback. The further criteria are, in this order: a link partner; a configured
+// address, not a self-assigned one (169.254/16); the kind of interface; its speed; the kernel's order.
+// Adapters come before the interfaces that containers and tunnels create, and so do bridges that have an
+// adapter as a port. IPv4 comes before IPv6.
 //
 // choose_rails() chooses interfaces in addition to the one with the endpoint's address, as FI_CLUSTER_RAILS
 // says (fi_cluster_network(7)). Later, path validation shows for each peer which rails reach the peer
@@ -32,7 +32,7 @@ std::vector<RankedInterface> rank_interfaces(std::span<const link::Interface> in
 
 /// Returns the further rails out of `addresses`, which must be sorted with the best first. `primary` is the
 /// interface with the endpoint's address, and `rule` is the value of FI_CLUSTER_RAILS. If `rule` names an
-/// interface that has no usable address, appends the name to `unknown`.
+/// interface that does not exist or has no usable address, appends the name to `unknown`.
 std::vector<const link::InterfaceAddress*> choose_rails(std::span<const link::InterfaceAddress> addresses,
                                                         const link::InterfaceAddress& primary,
                                                         const std::string& rule,

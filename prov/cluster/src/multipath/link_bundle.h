@@ -43,7 +43,7 @@ class LinkBundle final : public link::Link {
   static constexpr unsigned kIdlePollInterval = 16;  ///< an idle link is polled in one of this many calls
 
   std::vector<Member> members_;
-  std::size_t first_ = 0;  ///< the link polled first; rotates, so that no link starves
+  std::size_t first_ = 0;  ///< the link that is polled first; changes with each call, so that no link starves
 };
 
 }  // namespace cluster::multipath

@@ -1,14 +1,14 @@
 // Detects lost frames of one path, as in RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002, the peer
 // names the largest transmission that has arrived. Therefore this side never mistakes a retransmission for
 // the original transmission. A frame counts as overtaken if its latest transmission on this path is older
-// than the named one, and the same acknowledgement does not include the frame. An overtaken frame is declared
-// lost once it is overdue.
+// than the named one, and the acknowledgement does not include the frame. An overtaken frame is declared lost
+// once it is overdue (loss_delay()).
 //
 // Transmissions are stored in the order in which they were sent. A transmission is settled when its frame is
-// acknowledged, declared lost or retransmitted on another path. Until then it is in flight. Settled
-// transmissions that are older than the newest arrival are removed from the front. Therefore each
-// transmission is visited a constant number of times. The list also shows how many transmissions of this path
-// have overtaken a frame. Transmissions on other paths are no evidence of a loss.
+// acknowledged, declared lost or retransmitted. Until then it is in flight. Settled transmissions that are
+// older than the newest arrival are removed from the front. Therefore each transmission is visited a constant
+// number of times. The list also shows how many transmissions of this path have overtaken a frame.
+// Transmissions on other paths are no evidence of a loss.
 //
 // Invariants: in_flight() is the number of transmissions that are not settled; transmission numbers ascend; a
 // frame has at most one transmission in flight, over all paths.
@@ -105,7 +105,7 @@ class LossDetector {
   /// transmission in flight.
   static constexpr std::size_t kTransmissionsKept = 64;
   /// When this many transmissions have overtaken a frame, RFC 9002 6.1.1 declares the frame lost, and RFC
-  /// 8985 6.2 gives up its reorder window. Here, a frame waits one reply time longer if at most this many
+  /// 8985 6.2 sets the reorder window to zero. Here, a frame waits one reply time longer if at most this many
   /// transmissions of this path have overtaken it.
   static constexpr std::size_t kPacketThreshold = 3;
   static constexpr std::int32_t kIdleDistanceMax = 1 << 30;  ///< comparisons fail at twice this distance

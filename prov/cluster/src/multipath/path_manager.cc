@@ -14,8 +14,9 @@ namespace {
 /// or forged. Until the next frame arrives, the kernel's neighbour table provides the address.
 ///
 /// The frames of a peer in another network show the hardware address of a router. If routes are asymmetric,
-/// or the router has failed, this router does not forward the frames to the peer. So if frames are lost again
-/// and again, the kernel's routes choose the router from now on (`routed`: the peer is in another network).
+/// or the router has failed, this router does not forward the frames to the peer. So after frames were lost
+/// persistently kMacFailuresMax times, the kernel's routes choose the router. `routed`: true if the peer is
+/// in another network.
 void forget_mac(PathState& path, bool routed) {
   if (path.is_ethertype()) return;
   if (path.address.mac_known && routed && ++path.mac_failures >= PathState::kMacFailuresMax)
@@ -27,8 +28,8 @@ void forget_mac(PathState& path, bool routed) {
 }  // namespace
 
 std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> paths) {
-  // While the best path may not send, another path is used only if its delivery time is at most this many
-  // times the best delivery time. Frames on a slower path would hold up later frames.
+  // The best path may have to wait. Then another path is used only if its delivery time is at most this many
+  // times the best. Frames on a slower path would hold up later frames.
   constexpr int kWaitFactor = 2;
   std::optional<std::size_t> best;
   std::optional<std::size_t> allowed;
@@ -205,8 +206,8 @@ void PathManager::on_response(Time now, Time asked, const link::Path& from, bool
   const auto number = path_of_response(from);
   if (!number) return;
   PathState& path = *paths_[*number];
-  // The peer's responder answers whatever address asks, so its answer does not show that the engine knows
-  // ours.
+  // The peer's responder answers whatever address asks, so its answer does not show that the peer's engine
+  // knows this side's address.
   if (!by_engine && (!path.validator.proven() || path.validator.announcing())) return;
   if (from.mac_known || path.address.to != from.to) set_address(*number, from);
   const auto known = std::find(validated_addresses_.begin(), validated_addresses_.end(), from.to);
@@ -385,7 +386,7 @@ PathManager::Grant PathManager::select(Time now) const {
     if (preferred && !paths_[i]->preferred) continue;
     estimates[i] = estimate(now, i);
   }
-  if (!any_validated) {  // use all paths that have worked before, in turn
+  if (!any_validated) {  // all paths that have worked before are used in turn
     const std::size_t last = least_recent(PathState::kNone);
     return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
   }

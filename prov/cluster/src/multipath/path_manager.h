@@ -9,15 +9,14 @@
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
 // as the peer's only after the peer's engine has answered from that address.
 //
-// A frame counts as overtaken only by frames on the same path. But a path fails if two things are true:
-// nothing has arrived on it for a retransmission timeout, and a frame that was sent later on another path has
-// arrived. In this case, all frames in flight on the failed path are declared lost at once. (A single IP path
-// never fails.)
+// A frame counts as overtaken only by frames on the same path. But a path fails if nothing has arrived on it
+// for a retransmission timeout, although a later frame of another path has arrived. In this case, all frames
+// in flight on the failed path are declared lost at once. (A single IP path never fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each leads to an address that the peer has listed and
 // that this side does not have itself. Paths are never removed or moved, because outgoing frames refer to
-// their addresses. If a host replaces one of its addresses, the paths to or from it keep their state. An
-// EtherType path and its IP path name each other as `companion` and have the same address.
+// their addresses. If a host replaces one of its addresses, the paths to or from this address keep their
+// state. An EtherType path and its IP path name each other as `companion` and have the same address.
 #pragma once
 
 #include <cstddef>
@@ -60,8 +59,8 @@ struct PathState {
   std::size_t companion = kNone;
   TransmissionNumber last_burst_end;  ///< on an IP path, no later transmission may overtake this one
   bool link_full = false;             ///< the path's link takes no more frames in this turn
-  /// The longest frame that this path carries, if the limit is the path's own. The limits that concern all
-  /// paths are in reliability/frame_size.h.
+  /// The longest frame that this path carries, or kNone if the path has no limit of its own.
+  /// reliability/frame_size.h has the limits that all paths share.
   std::size_t frame_max = kNone;
   bool preferred = false;  ///< Rail::preferred
   static constexpr unsigned kMacFailuresMax = 2;
@@ -110,9 +109,9 @@ class PathManager {
   /// Moves path 0 to another rail. Called while the peer has not answered anything yet.
   void try_next_rail();
   /// Returns the path for the next keep-alive. Keep-alives use the paths of next_validated() whose addresses
-  /// are IP addresses, because the keep-alive responder of the peer reads only these. If the peer has
-  /// never answered (`met` is false), every second keep-alive uses the rail on the peer's subnet. Without
-  /// this rule, many keep-alives might be sent before try_next_rail() returns to that rail.
+  /// are IP addresses, because the keep-alive responder of the peer does not read the queue pairs. If the
+  /// peer has never answered (`met` is false), every second keep-alive uses the rail on the peer's subnet.
+  /// Without this rule, many keep-alives might be sent before try_next_rail() returns to that rail.
   link::Path keep_alive_path(bool met);
   /// Adds further paths when the peer has listed its addresses. Later calls have no effect.
   void join(std::span<const SocketAddress> peer, std::span<const wire::VerbsAddress> queue_pairs = {});
@@ -122,11 +121,12 @@ class PathManager {
   /// Learns from received frames of the session that `from` leads to the peer. `ack_owed`: the frames must be
   /// acknowledged. `frames`: the number of frames.
   void learn(const link::Path& from, bool ack_owed, std::size_t frames = 1);
-  /// Does the same as learn() for one frame that must be acknowledged. There is one IP path, and `from` is
-  /// its address or that of its EtherType path.
+  /// Does the same as learn() for one frame that must be acknowledged. There must be only one IP path. `from`
+  /// must be the address of this path or of its EtherType path.
   void learn_again(const link::Path& from) { reply_by_ethertype_ = from.ethertype; }
   const link::Path& reply_path() const;
-  /// Returns the shortest time until the answer to a frame that is sent now can arrive.
+  /// Returns two smoothed round trips. A frame that arrives within this time after this side has sent an
+  /// acknowledgement may have left before the peer received the acknowledgement.
   Duration min_reply_delay() const;
   /// Returns true while the peer's frames arrive on several paths. During this time, a gap in the sequences
   /// does not mean a loss.
@@ -198,7 +198,7 @@ class PathManager {
   /// Records a zero window probe. The peer reports it as a spurious retransmission, although it is not one.
   void on_zero_window_probe(TransmissionNumber number) { remember({number, kNoPath, true}); }
   /// Notes frames that are acknowledged for the first time and were last sent on this path. The path learns
-  /// of them no later than in on_ack(), together with other frames that they continue.
+  /// of these frames no later than in on_ack(), and learns of consecutive frames together.
   void on_frames_acked(std::size_t path, const AckedFrame& frames) {
     if (path == acked_.path && acked_.frames.join(frames)) return;
     tell_acked();
@@ -257,7 +257,7 @@ class PathManager {
     AckedFrame frames{.count = 0};
   };
 
-  /// Returns how many of the rails have IP addresses. They are the first ones.
+  /// Returns how many of the rails have IP addresses. These rails come first.
   std::size_t ip_rails() const;
   const link::Path& next_validated(bool verbs);
   std::size_t limit_of(const link::Path& to) const;

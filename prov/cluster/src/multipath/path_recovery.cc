@@ -95,7 +95,8 @@ PathRecovery::Samples PathRecovery::measure(Time now, const AckInfo& ack, std::o
     samples.reply = now - *sent_at;
     if (prompt || !network_rtt_.measured()) samples.network = ack.arrived - *sent_at;
   }
-  if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();  // the clock was set
+  // A time that is not positive shows that somebody has set the system time.
+  if (samples.network && *samples.network <= Duration::zero()) samples.network.reset();
   if (!samples.reply) return samples;
   // If a slow path is tried again after a while and has become faster, its old samples no longer count.
   const bool stale = several && now > sampled_at_ + kRttStaleAfter;

@@ -1,16 +1,17 @@
 // Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9). A path carries data only after the peer
 // has answered a challenge on it, and only until it fails. While a path is not validated, this side sends
 // challenges on it at doubling intervals. A failed path becomes validated again in three cases. In the first
-// case, the peer answers a challenge. In the second case, a frame arrives that was sent on the path after the
-// failure. In the third case, the loss that made the path fail was spurious, and no challenge has been sent
-// since the failure. An EtherType path fails with the first loss, because its IP path can carry everything.
-// If an EtherType path fails again soon after validation, something on the path probably drops frames all the
-// time (a policer). Therefore the intervals restart from the shortest only after the path has been validated
-// for `trusted_after`.
+// case, the peer answers a challenge. In the second case, the peer acknowledges a frame that was sent on the
+// path after the failure. In the third case, the loss that made the path fail was spurious, and no challenge
+// has been sent since the failure. An EtherType path fails with the first loss, because its IP path can carry
+// everything. If an EtherType path fails again soon after validation, something on the path probably drops
+// frames all the time (a policer). Therefore the intervals restart from the shortest only after the path has
+// been validated for `trusted_after`.
 //
-// Invariants: challenges are due only while the path is not validated, and the interval shrinks only when the
-// path fails. There is no timer. Challenges are sent together with the flow's own frames, so an idle flow
-// sends none. Only a new address of this side is announced even if the flow is idle.
+// Invariants: challenges are due only while the path is not validated. The interval shrinks only when the
+// path fails or its address on this side is replaced. There is no timer. Challenges are sent together with
+// the flow's own frames, so an idle flow sends none. There is one exception: a new address of this side is
+// announced even if the flow is idle.
 #pragma once
 
 #include <algorithm>
@@ -123,8 +124,8 @@ class PathChallenges {
     }
     return data;
   }
-  /// Returns what was asked, and when. Returns nothing unless the answer repeats the bits of a challenge
-  /// and comes from the challenged address.
+  /// Returns when the answered challenge was sent, and its `claimed_by`. Returns nothing unless the answer
+  /// repeats the bits of a challenge and comes from the challenged address.
   std::optional<Asked> answered(std::uint64_t data, const SocketAddress& from) {
     const auto found = std::ranges::find_if(
         sent_, [&](const Challenge& challenge) { return challenge.data == data && challenge.to == from; });

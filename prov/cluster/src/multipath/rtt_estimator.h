@@ -17,7 +17,8 @@ class RttEstimator {
   void sample(Duration measured);
   void restart() { *this = {}; }
   bool measured() const { return smoothed_ > Duration::zero(); }
-  /// Returns true after kSamplesMin samples. The first samples are from a path that is still empty.
+  /// Returns true after kSamplesMin samples. The first samples are from a path that is still empty, so later
+  /// samples may be much longer.
   bool established() const { return samples_ >= kSamplesMin; }
   /// Returns the smoothed time, or zero if there is no sample yet.
   Duration smoothed() const { return smoothed_; }

@@ -1,13 +1,14 @@
 // Limits the rate of frames that this endpoint sends outside any session: answers to calls, resets, and
-// questions and answers about siblings. Each of them costs a system call and goes to a name that any host may
-// have forged. Therefore all of them share one token bucket (RFC 2697; docs/protocol.md 2.2), whether the
+// questions and answers about siblings. Each of them costs a system call and goes to an address that any host
+// may have forged. Therefore all of them share one token bucket (RFC 2697; docs/protocol.md 2.2), whether the
 // receiver is a member or an unknown source. A sender that gets no answer asks again.
 //
 // In a flood (docs/protocol.md 2.8) the link puts frames aside, and the endpoint reads them at intervals.
-// During a flood, the bucket holds at most the tokens of one such interval. If a peer has just sent a frame
-// in its session, a call under the peer's name is most probably forged. So this name gets neither an answer
-// nor a reset. Unknown sources get no answer to frames that name a session or ask about siblings. An answer
-// would tell them that they have found the mark (link/link.h: Thinning).
+// During a flood, the bucket holds at most the tokens of one such interval. A peer that has just sent a frame
+// in its session has no reason to call. A call under its name is then most probably forged. During the flood
+// such a name gets neither an answer nor a reset. Unknown sources get no answer to frames that name a session
+// or ask about siblings. Otherwise such a source could find the mark of members by trial (link/link.h:
+// Thinning).
 #pragma once
 
 #include <algorithm>
@@ -36,7 +37,7 @@ class AnswerLimiter {
     return !(flood(now) && speaks(now, name)) && admits(now);
   }
   /// Answers a frame of a session that this endpoint does not have (RFC 9000 10.3: stateless reset), if a
-  /// token is left. From the reset, peers of a restarted process learn that it has restarted. `epoch`: see
+  /// token is left. From the reset, the peers of a restarted process learn of the restart. `epoch`: see
   /// wire::ResetReason.
   void send_reset(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
                   std::uint64_t epoch) {
@@ -55,9 +56,9 @@ class AnswerLimiter {
     next_ += kInterval;
     return true;
   }
-  /// Records that a flood is in progress. Tokens saved before the flood become void.
+  /// Records that a flood is in progress. Of the saved tokens, those of one interval remain.
   void note_flood(Time now) {
-    // The next read of the frames that were put aside may be a little late.
+    // Two intervals, because the next read of the frames that were put aside may be a little late.
     flood_until_ = now + 2 * link::Thinning::kAsideInterval;
     next_ = std::max(next_, now - link::Thinning::kAsideInterval);
   }

@@ -3,8 +3,8 @@
 // kernel, as to all others.
 //
 // As in UDP, the source address in a datagram counts as its sender. But the endpoint learns no path from an
-// arriving datagram: the kernel routes each datagram that the endpoint sends. Otherwise a forger could
-// redirect datagrams that are meant for others. The endpoint does not remember unknown sources, because they
+// arriving datagram, because a forger could then redirect datagrams that are meant for others. The kernel
+// routes each datagram that the endpoint sends. The endpoint does not remember unknown sources, because they
 // could exhaust the memory. All unknown sources share one peer without a name.
 #pragma once
 

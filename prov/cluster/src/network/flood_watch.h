@@ -63,9 +63,10 @@ class FloodWatch {
   }
   /// Decides whether there is a flood. During a flood, the engine reads the frames that were put aside at
   /// most once per interval. Even if the engine is late, it has read them only once. Therefore the end of the
-  /// flood is decided as if one interval had passed. Two of these reads may fall into one interval and none
-  /// into the next. Therefore half of the frames of one interval also count in the next. Outside a flood, a
-  /// late engine has read at most a few bursts. Therefore at most kIntervalsMax intervals count.
+  /// flood is decided as if one interval had passed. Between two reviews there may be two of these reads, and
+  /// before the next review none. Therefore half of the frames that one review has counted count in the next
+  /// review as well. Outside a flood, a late engine has read at most a few bursts. Therefore the frames of at
+  /// most kIntervalsMax intervals are allowed.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);
@@ -82,10 +83,11 @@ class FloodWatch {
 
   link::Link* link_;
   link::Thinning thinning_;
-  /// The number of frames since the last review. During a flood, half of the previous number is added.
+  /// The number of frames since the last review. During a flood, half of the number at the last review is
+  /// added.
   std::int64_t seen_ = 0;
   std::int64_t weight_ = 0;      ///< how much the frames since the last review count towards the burst
-  std::int64_t spare_ = kBurst;  ///< what is left of the burst
+  std::int64_t spare_ = kBurst;  ///< what is left of kBurst
   std::uint64_t total_ = 0;      ///< the total of the last note_total()
   Time last_{};                  ///< when the last review was
   Time next_ = kNever;           ///< kNever: no frame has arrived since the last review

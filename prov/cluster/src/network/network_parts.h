@@ -31,7 +31,7 @@ struct NetworkParts {
   std::uint64_t epoch;
   link::Link* link;
   const std::vector<multipath::Rail>& rails;
-  /// If this is null, the kernels of silent peers are not asked.
+  /// If this is null, the endpoint does not ask the kernels of silent peers whether their processes exist.
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;  ///< null: the process has no other endpoint
   transport::Transport& transport;

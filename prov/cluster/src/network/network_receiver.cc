@@ -52,8 +52,9 @@ NetworkReceiver::NetworkReceiver(const NetworkParts& parts, PeerTable& peers, pr
   if (parts.datagrams) datagrams_.emplace(parts, peers, messenger, answers_);
 }
 
-/// Reads bursts as long as the link may have more frames. If there is a key, a burst may look short because
-/// the seal has refused some of its frames. So refused frames count as part of the burst.
+/// Reads at most kBurstsPerTurn bursts. A burst that does not fill the array is the last one, because the
+/// link then has no more frames. With a key, the seal may have refused some frames of a burst. So the refused
+/// frames count as part of the burst.
 std::size_t NetworkReceiver::receive(Time& now) {
   const bool sealed = integrity_ == wire::Integrity::seal;
   std::size_t arrivals = 0;
@@ -163,7 +164,7 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
 }
 
 /// Logs the first sealed frame that this process cannot open. Later frames of this kind are only counted,
-/// because all of them may be forged.
+/// because a forger could fill the log.
 void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFrame& frame) {
   Counters& counters = parts_.environment.counters;
   if (integrity_ != wire::Integrity::seal) flood_.note_nonsense(now);
@@ -174,7 +175,7 @@ void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFram
   }
   if (std::exchange(sealed_reported_, true)) return;
   parts_.environment.log.warn(
-      "sealed frames from %s are dropped: its job has a key and this process has none "
+      "sealed frames from %s are dropped: their sender has a key and this process has none "
       "(set FI_CLUSTER_KEY_FILE on all nodes of the job); further such frames are only counted",
       frame.from.to.text().c_str());
 }

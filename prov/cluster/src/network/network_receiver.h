@@ -3,8 +3,8 @@
 // The frames of a long payload arrive back to back and continue each other (wire/admit.h). If all of them are
 // new, they are delivered together, otherwise one by one.
 //
-// A frame takes the frame lane if its flow expects it, and if it contains one short message for a posted
-// receive. Then a few checks replace all of the above (reliability/frame_lane.h).
+// A frame takes the frame lane if its flow expects this frame next, and if the frame contains one short
+// message for a posted receive. Then a few checks replace all of the above (reliability/frame_lane.h).
 //
 // If the store of unexpected messages has no space for a message, the flow holds the segment that begins the
 // message. The flow acknowledges neither the frame of that segment nor the frames behind it, so the sender
@@ -51,7 +51,7 @@ class NetworkReceiver {
     taken,    ///< all frames have taken the frame lane
     left,     ///< frames are left, and the next receive() begins with them
   };
-  /// Takes one burst from the link, and processes the frames that may take the frame lane.
+  /// Takes one burst from the link, and processes its frames until one may not take the frame lane.
   Look receive_short(protocol::DirectSuccesses& direct);
   /// Called if receive_short() has found nothing and receive() follows. Then receive() need not poll the link
   /// again.
@@ -59,7 +59,7 @@ class NetworkReceiver {
   /// Returns true if the last receive() has found only frames that took the frame lane.
   bool only_lone() const { return only_lone_; }
   protocol::ShortMessages& short_messages() { return short_messages_; }
-  /// Returns how many times receive() was called since it last found a frame.
+  /// Returns how many times this endpoint has polled the link since a poll last found a frame.
   std::uint32_t empty_polls() const { return empty_polls_; }
   /// Returns true if flows hold messages.
   bool holding() const { return holding_; }

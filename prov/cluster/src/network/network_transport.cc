@@ -19,12 +19,12 @@ namespace {
 constexpr std::uint32_t kEmptyPolls = 1 << 10;
 constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is reached over the network
 
-/// A turn that has processed more frames than this reads the clock again, because its thread may have lost
-/// the processor meanwhile.
+/// A turn that has processed more frames than this reads the clock again before it transmits, because its
+/// thread may have lost the processor meanwhile.
 constexpr std::size_t kArrivalsFew = 4;
 
-/// After a full turn, short turns that find nothing may follow for this number of ticks. Timers may be late
-/// by this time, 1 to 4 us.
+/// For this number of ticks (1 to 4 us) after a full turn, a short turn that finds nothing leads to no full
+/// turn. Timers may be late by as much.
 constexpr std::uint64_t kTicksPerShortLook = 1 << 12;
 
 bool is_loopback(const SocketAddress& address) {
@@ -105,8 +105,8 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   Log& log = parts_.environment.log;
   if (is_loopback(peer.name()) && !is_loopback(parts_.name) && !std::exchange(logged_loopback_, true)) {
     log.warn(
-        "peer %s has a loopback address, which %s probably cannot reach (check FI_CLUSTER_IFACE on the "
-        "peer's node)",
+        "peer %s has a loopback address, which endpoint %s probably cannot reach (check FI_CLUSTER_IFACE on "
+        "the peer's node)",
         peer.name().text().c_str(), parts_.name.text().c_str());
   }
   sessions_.open(parts_.of(peer), parts_.path_to(peer.name()));
@@ -196,7 +196,7 @@ std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const
     return ", no answer for " + seconds(settings.stuck_timeout) + " (FI_CLUSTER_STUCK_TIMEOUT)";
   if (remote == nullptr || remote->flow == nullptr) return {};
   if (status == Status::refused && remote->flow->liveness().kernel_vouches())
-    return ", although its TCP port is open, so a firewall may refuse UDP";
+    return ", although the peer's TCP port is open, so a firewall may refuse UDP";
   if (status == Status::refused && parts_.name.same_host(peer.name()))
     return ", and this node has the peer's address itself (if the peer is on another node, name another "
            "interface in FI_CLUSTER_IFACE)";
@@ -207,14 +207,14 @@ std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const
 }
 
 const char* NetworkTransport::advice(Status status) const {
-  if (status == Status::stuck) return " (cluster-info --why on its node shows what it is doing)";
+  if (status == Status::stuck) return " (cluster-info --why on the peer's node shows what the peer is doing)";
   if (status == Status::prohibited)
     return " (cluster-info --ports prints what the firewalls between the nodes must let pass)";
   if (status == Status::translated)
-    return " (connect the nodes by a route without translation, or by a tunnel, and name its interface in "
-           "FI_CLUSTER_IFACE)";
+    return " (connect the nodes by a route without translation, or by a tunnel whose interface "
+           "FI_CLUSTER_IFACE names)";
   if (status != Status::unreachable) return "";
-  return " (is its node off, a cable unplugged, or does a firewall drop UDP?)";
+  return " (is the peer's node off, is a cable unplugged, or does a firewall drop UDP?)";
 }
 
 void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) const {
@@ -268,7 +268,8 @@ bool NetworkTransport::receive_short(protocol::DirectSuccesses& direct) {
   return over;
 }
 
-/// Returns true if no peer on another node can wait for this endpoint, and this endpoint waits for none.
+/// Returns true if all of this holds: many polls in a row have found nothing; no peer on another node can
+/// wait for this endpoint; this endpoint waits for no such peer.
 bool NetworkTransport::may_be_skipped() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&

@@ -48,7 +48,7 @@ struct NetworkResources {
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;
   bool datagrams;
-  ReachMemory reach_memory;  ///< if empty, the peers' libraries serve all remote accesses
+  ReachMemory reach_memory;  ///< if empty, the peers themselves serve all remote accesses
 };
 
 class NetworkTransport final : public transport::Transport, private transport::WakeSource {

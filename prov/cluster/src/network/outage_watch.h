@@ -8,8 +8,8 @@
 // answers must not end one.
 //
 // All outages together may last for FI_CLUSTER_OUTAGE, so nobody can prolong them beyond this limit. Time
-// without an outage is credited to the limit again. Once the limit is used up, silence counts until a peer is
-// heard.
+// without an outage is credited to the limit again. Once the limit is used up, silent peers are declared
+// lost, and no outage begins until a peer is heard.
 #pragma once
 
 #include <algorithm>
@@ -25,7 +25,8 @@ namespace cluster::network {
 
 class OutageWatch {
  public:
-  /// `limit`: the longest outage; 0 means that there are no outages. `outage` must outlive the watch.
+  /// `limit`: how long all outages together may last; 0: there are no outages. `outage` must outlive the
+  /// watch.
   OutageWatch(Outage& outage, Duration limit, Duration peer_timeout)
       : outage_(outage), limit_(limit), silent_after_(std::min<Duration>(kSilentAfter, peer_timeout / 2)) {}
 
@@ -49,7 +50,7 @@ class OutageWatch {
     begins,
     heard,  ///< the outage goes on, but a peer was heard, or a carrier is back
     ends,   ///< peers are heard again, or no peer is left
-    limit,  ///< the outage has lasted too long: from now on the silence counts
+    limit,  ///< the limit is used up, so the outage is over although peers are silent
   };
   /// Ends the review. `suspected`: suspicious() was true for a peer. `carrier`: at least one interface of
   /// this endpoint has a carrier.
@@ -63,11 +64,12 @@ class OutageWatch {
  private:
   bool begins(Time now, bool carrier);
 
-  /// By this time, the kernel of a stopped process has answered (reliability/liveness.h).
+  /// A node that has not been heard for this time counts as silent. The kernel of a stopped process has
+  /// answered earlier (reliability/liveness.h).
   static constexpr Duration kSilentAfter = 2s;
   static constexpr Duration kReviewInterval = 100ms;
-  /// In an outage, at least this many nodes are silent for each node that is heard. A node that is heard
-  /// during an outage may be a virtual machine on this host.
+  /// There is an outage only if at least this many nodes are silent for each node that is heard. Some nodes
+  /// may be heard although the network is cut off, for example virtual machines on this host.
   static constexpr std::size_t kSilentPerHeard = 8;
 
   Outage& outage_;
@@ -83,7 +85,7 @@ class OutageWatch {
   std::size_t heard_ = 0;
   bool carrier_ = true;     ///< an interface had a carrier in the last review
   bool exhausted_ = false;  ///< the limit has passed, and no peer was heard since
-  Duration used_{};         ///< how long the outages until `used_until_` lasted, less the time without one
+  Duration used_{};         ///< how long the outages until `used_until_` lasted, less the time without outage
   Time used_until_{};
 };
 

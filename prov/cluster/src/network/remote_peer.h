@@ -39,7 +39,7 @@ struct RemotePeer final : transport::TransportPeer {
     enum class Claim : std::uint8_t { none, made, confirmed } claim = Claim::none;
     std::uint64_t challenge = 0;  ///< the answer about this claim must repeat this number
     Time next_request{};
-    Time awaited_since{};  ///< when a first frame was dropped to wait for the answer, or Time{}
+    Time awaited_since{};  ///< when the first frame was dropped to wait for the answer, or Time{}
   } sibling;
   std::size_t held = 0;  ///< bytes held for the peer as an unknown source (unknown_budget.h)
   Time heard_at{};       ///< time of the last frame of the peer's session, or of the last call
@@ -52,7 +52,7 @@ struct RemotePeer final : transport::TransportPeer {
   reliability::PeerSession closed_session;
   bool tx_pending = false;  ///< listed in TxScheduler, because the flow has work to do in this turn
   /// Says whether this side is asking the peer's kernel about the peer's process. Each such question takes a
-  /// connection.
+  /// connection, so the number of questions about unknown sources is limited.
   enum class Probed : std::uint8_t { no, as_member, as_other } probed = Probed::no;
 
   bool closed(const wire::Opening& opening) const { return opening.epoch <= closed_epoch; }

@@ -48,8 +48,8 @@ bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::F
 }
 
 /// Answers a frame that asks for a session. The frame may be the peer's first frame, a copy of it, or a frame
-/// of an earlier incarnation. Any host can send it under any name. Therefore the answer goes to the address
-/// of that name, and the data in the frame is dropped.
+/// of an earlier incarnation. Any host can send such a frame under any name. Therefore the answer goes to the
+/// address of that name, and the data in the frame is dropped.
 void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::Path& from) {
   Counters& counters = parts_.environment.counters;
   const bool valid =
@@ -79,8 +79,8 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   if (peer.flow != nullptr && peer.flow->handshake().knows_peer()) known = peer.flow->handshake().peer();
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer already knows our session
-  // The peer may have given up the session that it named. The peer's response to this side's frames will show
-  // whether it has.
+  // The peer may have given up the session that it named. If so, it will refuse this side's frames in that
+  // session.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over never begins again.
   if (contact == reliability::OpeningClass::stale || peer.closed(view.opening))
@@ -118,35 +118,36 @@ void SessionAcceptor::refuse(Time now, const RemotePeer& peer, const wire::Frame
   answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, std::max(epoch, peer.closed_epoch));
 }
 
-/// Tells the sender that its session is not known here, and where the sessions of this incarnation begin. If
-/// the frame echoes another token than ours, an earlier incarnation of this side has named the session. In
-/// this case the reset names no epoch. This incarnation may begin at an older epoch than that session,
-/// because its clock may have been set back. With an epoch, the sender might conclude that nobody has used
-/// the session, and retransmit its frames.
+/// Tells the sender that its session is not known here, and at which epoch the sessions of this incarnation
+/// begin. If the frame echoes another token than ours, an earlier incarnation of this side has named the
+/// session. In this case the reset names no epoch. This incarnation may begin at an older epoch than that
+/// session, because its clock may have been set back. From an epoch the sender might conclude that nobody has
+/// used the session, and retransmit its frames.
 void SessionAcceptor::refuse_unknown_session(Time now, const wire::FrameView& view, const link::Path& from) {
   const bool named_here =
       !view.has_opening || view.opening.echo == sessions_.secrets().token_of(view.session, name_of(view));
   answers_.send_reset(now, view, from, wire::ResetReason::unknown_session, named_here ? parts_.epoch : 0);
 }
 
-/// Answers a challenge for an unknown session by a reset. The asker's session may be with an earlier
-/// incarnation of this side, and the challenge may be the only frame that still gets through.
+/// A challenge for an unknown session gets a reset. The asker's session may be with an earlier incarnation of
+/// this side, and the challenge may be the only frame that still gets through.
 void SessionAcceptor::on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from) {
   if (sessions_.find(view.session) != nullptr) return sessions_.on_path_challenge(now, view, from);
   ++parts_.environment.counters.refused_stale;
   refuse_unknown_session(now, view, from);
 }
 
-/// Called when a frame names the pending session. The frame proves that a later session of the peer receives
-/// frames sent to the peer's address. Returns true if the function has closed the session in use and replaced
-/// it by the pending session. A peer that has not used its session may give it up and call again in the same
-/// incarnation. Then this side keeps the session in use. Once the peer has refused its frames, the session
-/// calls the peer again.
+/// Called when a frame names the pending session. If the frame repeats the token of that session, its sender
+/// receives frames sent to the peer's address. Returns true if the function has closed the session in use and
+/// replaced it by the pending session. A peer that has not used its session may give it up and call again in
+/// the same incarnation. Then this side keeps the session in use. Once the peer has refused the frames of
+/// that session, this side calls the peer again.
 bool SessionAcceptor::begin_pending(RemotePeer& peer, const wire::FrameView& view, const link::Path& from) {
   const bool introduces =
       peer.pending.flow->handshake().echoed(view) && wire::lists(view.opening, view.rails, from.to);
   if (!introduces) return false;
-  // By now, the session in use may belong to a later incarnation, or may itself be calling the peer again.
+  // By now, the session in use may be with a later incarnation than the pending session, or may itself be
+  // calling the peer again.
   const reliability::Handshake& in_use = peer.flow->handshake();
   const bool next =
       in_use.knows_peer() && view.opening.epoch > in_use.peer_epoch() && !peer.closed(view.opening);
@@ -174,8 +175,8 @@ void SessionAcceptor::refuse_other_incarnation(Time now, const RemotePeer& peer,
     answers_.send_reset(now, view, from, wire::ResetReason::stale_epoch, known.epoch);
 }
 
-/// A reset ends the session only if it quotes a frame in flight, because only the endpoint that received the
-/// frame can quote it.
+/// A reset counts only if it quotes a frame in flight, because only the endpoint that received the frame can
+/// quote it.
 void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* const peer = parts_.find(peers_.find(from.to));
   if (peer == nullptr || peer->flow == nullptr || !peer->flow->validates_reset(view.reset, from.to)) {
@@ -195,11 +196,12 @@ void SessionAcceptor::on_reset(Time now, const wire::FrameView& view, const link
   peers_.mark_failed(peer->common, Status::reset);
 }
 
-/// Returns true if the flow can continue with the peer's present incarnation. The peer's opening has named a
-/// session. The peer has given up this session without using it, because the session was meant for an earlier
-/// incarnation of this side. If an earlier incarnation of the peer has named that session, that incarnation
-/// may have accepted our frames. In this case the frames must not be retransmitted, and the function returns
-/// false. Retransmission to the present incarnation is safe, because it knows which frames it has accepted.
+/// Called when a reset says that the peer does not know the session that its opening named. Returns true if
+/// the flow can continue with the peer's present incarnation, which begins at the epoch `peer_begins`. It can
+/// if this incarnation has named the session and has given it up unused. Retransmission is then safe, because
+/// the incarnation knows which frames it has accepted. If an earlier incarnation has named the session, that
+/// incarnation may have accepted our frames. In this case the frames must not be retransmitted, and the
+/// function returns false.
 bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begins) {
   const reliability::PeerSession ended = peer.flow->handshake().peer();
   if (peer_begins == 0 || ended.epoch < peer_begins || !peer.flow->reopen(now)) return false;
@@ -207,9 +209,9 @@ bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begi
   return true;
 }
 
-/// Called for an opening from an address that it does not name. If a router translates the sender's address,
-/// the reset tells the sender why nothing answers. The reset is shorter than the opening, and gives the
-/// sender nothing that would prove a name.
+/// Called for an opening that does not list the address from which it came. If a router translates the
+/// sender's address, the reset tells the sender why nothing answers. The reset is shorter than the opening,
+/// and gives the sender nothing that would prove a name.
 void SessionAcceptor::refuse_source(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.sequenced()) answers_.send_reset(now, view, from, wire::ResetReason::foreign_source, 0);
   warn_of_source(now, view.opening.name, from.to);

@@ -4,10 +4,10 @@
 // Any process can send a frame under any name. So a frame that names no session only gets an answer, and its
 // data is dropped. The answer goes to the address of the claimed name, where only the peer of that name
 // receives it. The answer carries a session number and a token. A sender that names the session and repeats
-// this token has proved its name. Its opening also names its incarnation. A forged call creates no further
-// session, because all callers under one name get the number of the peer's session or of its pending session.
-// (While the table is crowded, an unknown caller gets a number that is bound to its own opening:
-// SessionSecrets::cookie_for.) A reset counts only if it quotes a frame in flight.
+// this token has proved its name. The opening of this frame shows which incarnation of the peer has sent it.
+// A forged call creates no further session, because all callers under one name get the number of the peer's
+// session or of its pending session. (While the table is crowded, an unknown caller gets a number that is
+// bound to its own opening: SessionSecrets::cookie_for.) A reset counts only if it quotes a frame in flight.
 #pragma once
 
 #include <cstdint>

@@ -36,8 +36,9 @@ class SessionSecrets {
   /// Returns the lowest byte of each session number that belongs to a peer in the address vector. It is never
   /// 0.
   std::uint8_t member_mark() const { return member_mark_; }
-  /// Returns the lowest byte of every other session number. It is never 0 either. It is constant, because
-  /// otherwise a host could collect session numbers and see which byte never occurs: the mark of members.
+  /// Returns the lowest byte of every other session number. This byte is never 0 either. All these numbers
+  /// end in the same byte. With random bytes, a host could collect session numbers and see which byte never
+  /// occurs: the mark of members.
   std::uint8_t other_mark() const { return other_mark_; }
   static std::uint32_t with_mark(std::uint32_t number, std::uint8_t mark) { return (number & ~0xFFu) | mark; }
 

@@ -77,7 +77,8 @@ void SessionTable::promote_pending(RemotePeer& peer) {
   peer.heard_at = peer.pending.since;
 }
 
-/// An epoch near the end of the range is ignored. It would leave no larger epoch for later sessions.
+/// An epoch near the end of the range is ignored, because it would leave too few larger epochs for later
+/// sessions.
 void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
 }
@@ -178,9 +179,9 @@ bool SessionTable::is_own(const SocketAddress& address) const {
   return address == parts_.name || std::any_of(parts_.rails.begin(), parts_.rails.end(), has_address);
 }
 
-/// Processes the peer's answer from one of its addresses. From then on, peers_ also finds the peer by that
-/// address. The peer's claim alone would not be enough, because the peer could claim another endpoint's
-/// address. Therefore the peer has to repeat the challenge that was sent to the address.
+/// Processes the peer's answer from one of its addresses. If the answer is valid, peers_ finds the peer by
+/// that address as well. The peer's claim alone would not be enough, because the peer could claim another
+/// endpoint's address. Therefore the peer has to repeat the challenge that was sent to the address.
 void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::Path& from) {
   RemotePeer* peer = find(view.sequence.value);
   if (peer == nullptr || peer->flow == nullptr || peer->flow->handshake().session() != view.sequence.value)
@@ -194,7 +195,7 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   const bool moved = peer->flow->peer_moves() != moves;
   if (moved) {
     peers_.remove_aliases(peer->common);  // the peer may have lost one of them
-    parts_.environment.log.info("peer %s has the address %s now", peer->name().text().c_str(),
+    parts_.environment.log.info("peer %s now has the address %s", peer->name().text().c_str(),
                                 from.to.text().c_str());
   }
   if (moved || announcing) tx_.mark(*peer);

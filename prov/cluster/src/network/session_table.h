@@ -8,9 +8,9 @@
 // (`RemotePeer::flow`). The pending session replaces the session in use once a frame from the peer names the
 // pending session.
 //
-// While an operation is in progress, this side repeats its credit to each peer that has been silent for
-// kIdleBeforeReminder. The peer acknowledges the credit. If the peer has restarted, it refuses the credit
-// instead (remind_idle_peers).
+// If an operation waits for a peer that has been silent for kIdleBeforeReminder, this side repeats its credit
+// to the peer. The peer acknowledges the credit. If the peer has restarted, it refuses the credit instead
+// (remind_idle_peers).
 #pragma once
 
 #include <array>
@@ -76,7 +76,7 @@ class SessionTable {
   /// Answers a peer that asks whether this path leads to the endpoint of its session.
   void on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from);
 
-  /// Returns true if idle peers may need a reminder: an operation is in progress (for example a posted
+  /// Returns true if remind_idle_peers() may have work: an operation is in progress (for example a posted
   /// receive), or a session is half-open.
   bool reminder_wanted() const { return messenger_.under_way() || half_open_ != 0; }
   Time next_reminder() const { return next_reminder_; }
@@ -94,7 +94,7 @@ class SessionTable {
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
   /// The interval between reminders is at least this time, multiplied by the number of members.
   static constexpr Duration kReminderIntervalPerPeer = 2ms;
-  /// The largest number of unknown peers reminded per call.
+  /// The largest number of unknown peers that one call of remind_idle_peers() reminds.
   static constexpr std::size_t kUnknownReminded = 100;
   /// The largest number of half-open sessions that this endpoint stores for unknown sources. Each takes about
   /// 5 KB.

@@ -23,7 +23,8 @@ SiblingCheck::SiblingCheck(const NetworkParts& parts, PeerTable& peers, SessionT
                            AnswerLimiter& limiter)
     : parts_(parts), peers_(peers), sessions_(sessions), limiter_(limiter) {}
 
-/// If the flow already knows its peer, the flow itself decides which openings are from the peer.
+/// Returns false if the flow already knows its peer, because the flow then decides itself which openings are
+/// from the peer.
 bool SiblingCheck::awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view) {
   if (peer.flow->handshake().knows_peer()) return false;
   note_opening(peer, view);

@@ -31,8 +31,8 @@ class SiblingCheck {
   bool awaits_answer(Time now, RemotePeer& peer, const wire::FrameView& view);
   /// Called when the peer's flow has accepted a frame with an opening.
   void note_opening(RemotePeer& peer, const wire::FrameView& view);
-  /// Called when a frame has arrived from a peer whose sibling has not answered yet. Asks the sibling again
-  /// if it is time.
+  /// Called when a frame has arrived from a peer whose sibling has not answered yet. Asks the sibling if the
+  /// next request is due.
   void review(Time now, RemotePeer& peer);
 
   /// Answers a peer that asks whether the peer's caller is an endpoint of this process.

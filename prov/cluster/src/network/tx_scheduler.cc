@@ -16,7 +16,7 @@ bool on_this_node(const NetworkParts& parts, const SocketAddress& peer) {
 
 }  // namespace
 
-/// Also reserves memory for marks and timers, so that mark() and posted() need none either.
+/// Reserves memory for flows, marks and timers. Then add(), mark() and posted() allocate none.
 void TxScheduler::reserve(std::size_t flows) {
   if (flows <= tx_pending_.capacity()) return;
   flows_.reserve(2 * flows);
@@ -99,8 +99,8 @@ void TxScheduler::on_timer(Time now, RemotePeer& peer) {
 void TxScheduler::send_keep_alive(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
   link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
-  // The keep-alive of an idle session refreshes firewalls on the path. The firewall of this host sees only
-  // frames that leave through the UDP socket.
+  // The keep-alive of an idle session keeps the firewalls on the path open for the session. The firewall of
+  // this host sees only frames that leave through the UDP socket, so the keep-alive takes this way.
   if (!flow.liveness().expecting()) path = link::without_mac(path);
   link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
 }
@@ -116,7 +116,7 @@ void TxScheduler::review(Time now) {
     const reliability::Liveness& liveness = std::as_const(*peer->flow).liveness();
     if (peer->common.failed || peer->flow->status() != Status::ok) continue;
     suspicious |= watch_.suspicious(now, liveness);
-    // A peer on this node is heard even if the network is down.
+    // A peer on this node does not count, because it is heard even if the network is down.
     if (!liveness.met() || on_this_node(parts_, peer->name()) || !peers_.is_member(peer->channel)) continue;
     watch_.note(now, peer->name(), liveness);
     if (asked == OutageWatch::kWitnesses || !watch_.wants_witness(now, liveness)) continue;
@@ -142,8 +142,8 @@ void TxScheduler::tell_of_outage(Time now, OutageWatch::News news) {
   const double limit = seconds(parts_.settings.outage);
   if (news == News::begins && !parts_.link->has_carrier()) {
     log.warn(
-        "this node is cut off: no interface of this endpoint has a carrier (is a cable unplugged, or the "
-        "switch off?); operations wait for up to %.1f s (FI_CLUSTER_OUTAGE)",
+        "this node is cut off: no interface of this endpoint has a carrier (is a cable unplugged, or is "
+        "the switch off?); operations wait for up to %.1f s (FI_CLUSTER_OUTAGE)",
         limit);
   } else if (news == News::begins) {
     log.warn(

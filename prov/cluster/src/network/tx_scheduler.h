@@ -51,8 +51,8 @@ class TxScheduler {
     list(peer);
   }
   /// Records that the frame lane of the peer was used, so that a later turn has to settle what the lane has
-  /// left (reliability/frame_lane.h). That turn also sets the timers, which may be late until then. It
-  /// follows the first poll that finds nothing, but at the latest after kUsesMax uses.
+  /// left (reliability/frame_lane.h). That turn also sets the timers, which may be late until then. The turn
+  /// follows the first poll that finds nothing, but comes at the latest after kUsesMax uses.
   void note_use(RemotePeer& peer) {
     urgent_ |= ++uses_ == kUsesMax;
     list(peer);

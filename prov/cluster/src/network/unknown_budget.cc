@@ -49,7 +49,7 @@ void UnknownBudget::drop_unknown(Time now) {
   if (std::exchange(logged_, true)) return;
   parts_.environment.log.warn(
       "senders outside the address vector occupy %zu MB, so this endpoint drops some of their sessions: idle "
-      "ones first, then the largest (further drops are only counted: unknown_dropped)",
+      "ones first, then the largest (the counter unknown_dropped counts further drops)",
       limit >> 20);
 }
 

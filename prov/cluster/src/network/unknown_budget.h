@@ -29,8 +29,8 @@ class UnknownBudget {
  private:
   /// Sources that have been silent for this time are dropped before active ones.
   static constexpr Duration kActive = 1s;
-  /// When the limit is exceeded, sources are dropped until the limit divided by this number is free, because
-  /// finding sources to drop takes long.
+  /// When the limit is exceeded, sources are dropped until the limit divided by this number is free. The
+  /// search for sources to drop takes long, and must not be necessary again soon.
   static constexpr std::size_t kFreedPart = 32;
   /// After this many refused remote accesses, the session of an unknown source ends, so that the source
   /// cannot find a key by trial.

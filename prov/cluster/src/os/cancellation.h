@@ -6,8 +6,8 @@
 // sleep_shortest_cancellable, where it holds nothing. Everywhere else the cancellation stays pending: the
 // linker redirects every call of a cancellation point to cancellation_points.cc, which puts the cancellation
 // off. Other libraries (libfabric's log, libcrypto) may also reach a cancellation point. The provider calls
-// them with a PutOffCancellation in scope. Only cancellation points have an extra cost, so a call of the
-// interface that makes no system call has none.
+// them with a PutOffCancellation in scope. Only calls of cancellation points have an extra cost. A libfabric
+// call that makes no system call has none.
 #pragma once
 
 #include <pthread.h>

@@ -44,7 +44,7 @@ link::NetworkCard read_network_card(const std::string& interface, const std::str
   card.firmware = text_of(answer.fw_version);
   if (card.firmware == "N/A") card.firmware.clear();
   read_card_ids(bus + "/" + text_of(answer.bus_info),
-                card);  // there is no such folder if it is not on the bus
+                card);  // there is no such folder if the card is not on the bus
   return card;
 }
 

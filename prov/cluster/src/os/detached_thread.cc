@@ -34,7 +34,7 @@ int start_detached_thread(void* (*run)(void*), void* argument) {
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_t thread;
   int error = create_thread(thread, kStackBytes, run, argument);
-  // The thread-local storage of the application alone may be larger than this stack.
+  // pthread_create refuses a stack that is too small for the thread-local storage of the application.
   if (error == EINVAL) error = create_thread(thread, 0, run, argument);
   if (error == 0) pthread_setname_np(thread, "cluster-thread");
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -1,4 +1,5 @@
-// Runs work that waits in the kernel on a thread of its own, while the caller waits there for other work.
+// Runs work that waits in the kernel on a thread of its own. Meanwhile the caller does other work of this
+// kind.
 #pragma once
 
 #include <csignal>

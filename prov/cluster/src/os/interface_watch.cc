@@ -26,7 +26,7 @@ constexpr Duration kAnnounceAgain = 100ms;  // doubles with each announcement
 /// all the time.
 constexpr Duration kLookInterval = 10ms;
 constexpr std::uint16_t kDiscardPort = 9;
-constexpr unsigned kKnockPrefixMax = 29;  // a network with a longer prefix has too few hosts
+constexpr unsigned kKnockPrefixMax = 29;  // a network with a longer prefix has too few hosts to knock at
 
 std::string text_of(const std::array<std::byte, 6>& mac) {
   std::array<char, 18> text;
@@ -193,7 +193,7 @@ std::string InterfaceWatch::review(Use& use, Time now) {
   use.announce_at = now;
   return use.address.ip_text() + " now has the hardware address " + text_of(found->mac) + " on " +
          found->name + " (before: " + text_of(before.mac) + " on " + before.name +
-         "): frames now carry the new address";
+         "): frames now carry the new hardware address";
 }
 
 /// The caller must not hold the lock.

@@ -10,7 +10,8 @@
 // From such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
 //
 // An address that links use may be taken from this host. The watch then wakes the threads that sleep on these
-// links, and the links continue with another address of the interface.
+// links, and the links continue with another address of the interface. Once an interface has the first
+// address of a link again, the link returns to this address.
 #pragma once
 
 #include <sys/types.h>
@@ -109,9 +110,10 @@ class WatchedInterface {
   /// Returns the current state of the interface, or nullopt while no interface has the address. After the
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
-  /// Returns the address that should replace the link's current address: the link's first address if an
-  /// interface has it again; else, if no interface has the current address, another address of the interface
-  /// that had it. Returns nothing if the current address stays, or if there is no other.
+  /// Returns the address that should replace the link's current address. That is the link's first address as
+  /// soon as an interface has this address again. Otherwise, if no interface has the current address, it is
+  /// another address of the interface that had the current one. Returns nothing if the link keeps its current
+  /// address, or if the interface has no other.
   std::optional<SocketAddress> replacement() const;
   /// Called after the address of the link was replaced.
   void move_to(const SocketAddress& address);

@@ -307,7 +307,7 @@ bool agrees(const Cryptography& other, const Cryptography& library) {
 }  // namespace
 
 std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
-  const PutOffCancellation off;  // the library reads its configuration
+  const PutOffCancellation off;  // the library reads its configuration file
   void* library = nullptr;
   for (const char* const name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);

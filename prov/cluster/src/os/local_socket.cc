@@ -383,7 +383,7 @@ LocalSocket connect_to_own(std::string_view name, bool expected, std::string& re
     if (connected && connected.same_user()) return connected;
     if (full != nullptr) *full |= no_place;
   }
-  if (socket) reason = "the process that listens there runs as another user";
+  if (socket) reason = "the process that listens at this address runs as another user";
   return {};
 }
 

@@ -21,8 +21,8 @@
 
 namespace cluster::os {
 
-/// The address of a socket with an abstract name. The first byte of the name is zero, and the size of the
-/// address determines its length.
+/// The address of a socket with an abstract name. The first byte of the name is zero. The size of the address
+/// determines the length of the name.
 struct LocalName {
   explicit LocalName(std::string_view name);
 
@@ -142,8 +142,8 @@ class Doorbell {
 };
 
 /// Binds a socket to an abstract name, only to reserve the name. No process connects to this socket. On
-/// failure, returns an empty descriptor and sets `error` to an errno: EADDRINUSE if another process has the
-/// name.
+/// failure, returns an empty descriptor and sets `error` to an errno. The errno is EADDRINUSE if another
+/// process has the name.
 Descriptor reserve_name(std::string_view name, int& error);
 
 // Any user of a node can take an abstract name earlier than the process that should have it. If a process of
@@ -152,10 +152,11 @@ Descriptor reserve_name(std::string_view name, int& error);
 // sockets. It connects to the first alternative whose listener runs as the user of the connecting process.
 // The kernel reports the user of the listener.
 //
-// By taking many names and alternatives, a user can delay the connections of other users: a connecting
-// process tries at most kAlternativesMax alternatives for each peer. If it does not find the listener at any
-// of these, the endpoint uses another transport for the peer. If a process of the same user has the name, the
-// name counts as in use.
+// By taking many names and alternatives, a user can delay the connections of other users, because a
+// connecting process tries one alternative after another. To limit the delay, the process tries at most
+// kAlternativesMax alternatives for each peer. If the listener is at none of these, the endpoint uses another
+// transport for the peer. A listener takes no alternative if a process of its own user has the name: the name
+// is then in use.
 
 inline constexpr std::size_t kAlternativesMax = 1024;
 

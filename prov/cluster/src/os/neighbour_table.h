@@ -12,8 +12,8 @@
 
 namespace cluster::os {
 
-/// Returns how often the table of this family has been full since the node started. Returns 0 if the kernel
-/// does not report it.
+/// Returns how often the kernel has refused an entry since the node started, because the table of this family
+/// was full. Returns 0 if the kernel does not report the number.
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
 /// Distinguishes a full table from a full queue. A question to the kernel costs more than sending a frame, so
@@ -27,7 +27,7 @@ class NeighbourTable {
   NeighbourTable(SocketAddress::Family family, Log& log, Overflows overflows = neighbour_overflows)
       : family_(family), log_(log), overflows_(overflows) {}
   /// Must be called when the kernel refuses a frame with ENOBUFS. Returns true if the table is full. The
-  /// first call only notes how often it was full before, and returns false.
+  /// first call only notes the number of earlier refusals, and returns false.
   bool is_full(Time now);
 
  private:

@@ -74,8 +74,8 @@ struct OffloadHeader {
 };
 static_assert(sizeof(OffloadHeader) == 10);
 
-/// The headers of frames that go to one peer one by one. They differ only in the lengths, so they are written
-/// once and kept. Cannot hold headers with a UDP checksum.
+/// The headers of single frames to one peer. These headers differ only in the lengths and in the IPv4
+/// checksum, so they are written once and kept. Cannot hold headers with a UDP checksum.
 class KeptHeaders {
  public:
   /// Writes the headers for this path, without a UDP checksum.
@@ -140,7 +140,7 @@ class LastHeaders {
   Words mask_{};
   std::size_t headers_ = 0;          ///< size of all headers; 0 if none are remembered
   std::size_t length_at_ = 0;        ///< offset of the length field of IP
-  std::size_t length_excludes_ = 0;  ///< bytes before what that field counts
+  std::size_t length_excludes_ = 0;  ///< bytes before those that this field counts
   link::Path from_;
 };
 

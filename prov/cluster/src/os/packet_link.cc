@@ -96,7 +96,7 @@ class PacketLink final : public link::Link {
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
   bool rings_follow_ = true;  ///< the rings receive the frames to the address of the port
-  int without_ring_ = 0;      ///< the interface whose frames the socket receives; 0 if the rings receive them
+  int without_ring_ = 0;      ///< index of the interface whose frames the socket receives, or 0
   Counters& counters_;
   Log& log_;
   /// Null until a frame first leaves through the socket, because its buffers take 20 KB.
@@ -146,9 +146,9 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
 
 /// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
 /// known hardware address of the peer. The first frames to a peer go to all hosts of the network. Only the
-/// peer accepts them, and its answer shows its hardware address. At certain numbers of timeouts, a frame also
-/// goes to all hosts, because the peer may have another card. A few timeouts are not enough: with many hosts,
-/// the cause is more often a busy processor.
+/// peer accepts them, and its answer shows its hardware address. If asks_all() returns true for the number of
+/// timeouts, a frame to a known peer goes to all hosts as well. The peer may have another card by then. After
+/// fewer timeouts it does not: with many hosts, a busy processor is the more frequent cause.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {
@@ -194,8 +194,8 @@ void PacketLink::apply(const Interface& now, bool moved) {
   port_->ignore_interface(all_arrive ? now.index : 0);
   if (!all_arrive && now.index != without_ring_) {
     log_.info(
-        "frames to %s on %s arrive through the UDP socket, because the receive ring belongs to another "
-        "interface",
+        "frames to %s on %s arrive through the UDP socket, because a receive ring could not follow the "
+        "address",
         port_->name().text().c_str(), now.name.c_str());
   }
   without_ring_ = all_arrive ? 0 : now.index;
@@ -244,14 +244,14 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
 /// if the link can use the interface.
 std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
-  if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link for it";
+  if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link";
   if (!interface.has_ethernet)
     return what + "not an Ethernet interface; use the udp link or name another interface";
   if (!interface.up)
     return what + "the interface is down; bring it up (ip link set " + interface.name + " up)";
   if (!has_host(interface.addresses, name)) {
     return what + "the endpoint's address " + name.ip_text() +
-           " does not belong to it; bind the endpoint to an address of the interface";
+           " does not belong to this interface; bind the endpoint to an address of the interface";
   }
   return {};
 }
@@ -320,7 +320,7 @@ class PacketRings {
   const PacketSettings& settings_;
   const Environment& environment_;
   RingFailure failure_;
-  std::shared_ptr<RingGroup> group_;  ///< null if there is none, or the rings are outside
+  std::shared_ptr<RingGroup> group_;  ///< null if the rings are outside any group
 };
 
 std::unique_ptr<PacketRing> PacketRings::open(const RingShape& shape) {
@@ -362,7 +362,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
   std::unique_ptr<PacketRing> ethertype_ring;
   if (sender) {
     PacketRings opener(port->name(), interface, settings, environment);
-    const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // fi_enable has little stack
+    const auto ethertype_opener = std::make_unique<PacketRings>(opener);  // spares the stack of fi_enable
     {
       // Whenever the kernel creates a ring, it waits for RCU grace periods. The thread makes these waits
       // overlap.
@@ -373,7 +373,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     error = opener.error();
     if (group != nullptr) *group = opener.group();
     if (ring == nullptr && error == 0) {
-      reason = opener.why() + " (FI_CLUSTER_LINK=packet opens a receive ring outside the group)";
+      reason = opener.why() + " (FI_CLUSTER_LINK=packet opens a receive ring outside the group of this user)";
       environment.log.warn("endpoint %s has no receive ring and uses the udp link: %s",
                            port->name().text().c_str(), reason.c_str());
       return nullptr;

@@ -1,29 +1,31 @@
 // The packet link sends and receives raw Ethernet frames without the IP stack. To send, it writes the headers
-// itself and passes a burst to the driver with one system call. The burst also bypasses the queueing
-// discipline. To receive, the link polls a ring that it shares with the kernel, without system calls. The
-// packets of this link have the same format as those of the udp link. Therefore an endpoint with a packet
-// link can communicate with one that has a udp link.
+// itself and passes a burst to the driver with one system call. Unless the interface has a shaper, the burst
+// bypasses the queueing discipline. To receive, the link polls a ring that it shares with the kernel, without
+// system calls. The packets of this link have the same format as those of the udp link. Therefore an endpoint
+// with a packet link can communicate with one that has a udp link.
 //
 // The rings of all endpoints of a user on the interface form a group (os/ring_group.h). A ring cannot leave
-// the group for another interface. If the endpoint's address moves to another interface, the endpoint from
-// then on receives through its UDP socket, until the address comes back.
+// the group for another interface. If the endpoint's address moves to another interface, the endpoint
+// receives through its UDP socket until the address comes back.
 //
-// The endpoint's UDP socket receives the frames that do not enter the ring: frames from this host itself
-// (over lo) and frames from other interfaces. The socket ignores frames that arrive on the ring's interface.
-// To poll the socket, the link makes a system call. Therefore it polls the socket only once in
-// kPollsPerSocketPoll calls of receive_burst(). After the socket has received a frame, the link polls it in
-// each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does
-// not know the hardware address of the destination. In this case the kernel finds the route and the address.
-// The link learns the hardware address from the answer. The kernel refuses to send if its neighbour table is
-// full. In this case the link sends the frame to the last known hardware address, or else to all hosts of the
-// network. (The destination's ring accepts no broadcast frames, so the destination's UDP socket receives the
-// frame.) If instead the queue of the interface is full, the frame waits.
+// The endpoint's UDP socket receives the frames that do not enter the ring. These are frames from this host
+// itself (over lo), frames from other interfaces, broadcast frames, and frames that begin a session or a path
+// (os/port_filter.h). The socket ignores all other frames that arrive on the ring's interface. To poll the
+// socket, the link makes a system call. Therefore it polls the socket only once in kPollsPerSocketPoll calls
+// of receive_burst(). After the socket has received a frame, the link polls it in each of the next
+// kSocketPollsAfterTraffic calls. The link also sends through the socket as long as it does not know the
+// hardware address of the destination. In this case the kernel finds the route and the address. The link
+// learns the hardware address from the answer. The kernel refuses to send if its neighbour table is full. In
+// this case the link sends the frame to the last known hardware address, or else to all hosts of the network.
+// (The destination's ring accepts no broadcast frames, so the destination's UDP socket receives the frame.)
+// If instead the queue of the interface is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives such a socket each frame before the administrator's ingress
 // filters can drop it. A peer sends on the EtherType path only after all its frames on the IP path are
-// acknowledged (multipath/path_manager.h). Therefore a peer's frames in the ring of the EtherType path are
-// older than its frames in the IP ring. So the link polls the former ring first.
+// acknowledged (multipath/path_manager.h). Those frames have then left the IP ring. Frames of this peer that
+// are in the IP ring now were sent later than its frames in the ring of the EtherType path. Therefore the
+// link polls the ring of the EtherType path first.
 #pragma once
 
 #include <cstddef>

@@ -146,8 +146,8 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
   std::unique_ptr<PacketRing> ring(new PacketRing(std::move(seat), index, ours, shape,
                                                   {static_cast<std::byte*>(memory), bytes}, environment));
   if (group != nullptr && !group->enter(*ring->seat_, failure.group)) return nullptr;
-  // The kernel does not replace a program before all frames that the old program and the old filter have
-  // accepted are in the ring.
+  // The kernel replaces a program only after all frames that the old program and the old filter have accepted
+  // are in the ring. So all these frames are in the ring now.
   if (inherited) ring->empty();
   return ring;
 }
@@ -179,7 +179,7 @@ void PacketRing::empty() {
 }
 
 /// Finds the first filled slot: the slot before it belongs to the kernel. If all slots are filled, their
-/// order is unknown, so drops all frames.
+/// order is unknown, and the function drops all frames.
 bool PacketRing::find_first() {
   const auto filled = [&](std::size_t i) {
     return (status_of(slots_[i]).load(std::memory_order_acquire) & TP_STATUS_USER) != 0;

@@ -56,7 +56,7 @@ class PacketRing {
  public:
   /// Opens a ring for frames to `ours` that arrive on the interface `index`. No other frames enter the ring.
   /// The ring becomes a member of `group`, which has at most `members_max` members with frames of this type.
-  /// If `group` is null, it is a ring of its own. On failure, returns null and fills `failure`.
+  /// If `group` is null, the ring belongs to no group. On failure, returns null and fills `failure`.
   static std::unique_ptr<PacketRing> open(int index, const SocketAddress& ours, const RingShape& shape,
                                           const std::shared_ptr<RingGroup>& group, std::size_t members_max,
                                           const Environment& environment, RingFailure& failure);
@@ -74,11 +74,11 @@ class PacketRing {
   void forget_source() { last_.forget(); }
 
   /// Makes the ring receive frames from the interface `index`, and no longer from the previous interface.
-  /// Returns false if the ring cannot, because it belongs to the group of its interface.
+  /// Returns false if the ring cannot move, for example because it belongs to the group of its interface.
   bool move_to(int index);
 
-  /// Makes the ring receive the frames to another address. Returns false if the group of the ring refuses.
-  /// Call thin() afterwards.
+  /// Makes the ring receive the frames to another address. Returns false on failure. The caller must call
+  /// thin() afterwards, because the filter of the socket contains the address.
   bool readdress(const SocketAddress& ours);
   /// Returns true if a frame waits in the next slot.
   bool waiting() const { return (status_of(slots_[next_]).load(std::memory_order_relaxed) & kFilled) != 0; }

@@ -55,8 +55,8 @@ class PeerMapping {
   std::byte* ready_at(std::uint64_t offset, std::size_t length) const {
     return contains(ready_bytes_, offset, length) ? range_.data() + offset : nullptr;
   }
-  /// Returns a pointer to a part of the range. The caller may read and write the `length` bytes there, at
-  /// least one. Returns null if the part is not inside the range, or if there is no memory for it.
+  /// Returns a pointer to a part of the range, where the caller may read and write `length` bytes. `length`
+  /// must not be 0. Returns null if the part is not inside the range, or if there is no memory for it.
   std::byte* at(std::uint64_t offset, std::size_t length) {
     if (!contains(range_.size(), offset, length)) return nullptr;
     const std::size_t last = (offset + length - 1) / kChunkBytes;
@@ -66,8 +66,8 @@ class PeerMapping {
     }
     return range_.data() + offset;
   }
-  /// Returns the populated part of the range that contains these bytes, for which at() has returned a
-  /// pointer. The part begins at position `offset` of the range, which the function sets.
+  /// Returns the populated part of the range around the `length` bytes at `offset`, for which at() has
+  /// returned a pointer. Sets `offset` to the position of this part in the range.
   Bytes populated_around(std::uint64_t& offset, std::size_t length) const {
     const std::uint64_t end =
         ready_bytes_ != 0

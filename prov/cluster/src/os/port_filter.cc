@@ -155,7 +155,7 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
 }
 
 FilterProgram frames_beside_ring(int index) {
-  constexpr std::uint32_t kUdpHeader = 8;  // the program of a UDP socket sees it
+  constexpr std::uint32_t kUdpHeader = 8;  // the program of a UDP socket sees this header
   FilterProgram program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_PKTTYPE)),
                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_BROADCAST, 6, 0),
                         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_IFINDEX)),
@@ -269,8 +269,9 @@ class PortSearch {
     const auto split = std::find_if(rings.begin(), rings.end(),
                                     [&](const RingTarget& ring) { return port(ring) == border; });
     const auto lower = static_cast<std::size_t>(split - rings.begin());
-    // A conditional jump reaches only 255 instructions, so it skips over an unconditional jump, which reaches
-    // farther.
+    // The upper half may begin farther away than the 255 instructions that a conditional jump reaches.
+    // Therefore an unconditional jump leads there. The conditional jump skips it if the port is in the lower
+    // half.
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, border, 0, 1));
     const std::size_t jump = program_.size();
     program_.push_back(BPF_STMT(BPF_JMP | BPF_JA, 0));

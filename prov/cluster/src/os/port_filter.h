@@ -6,7 +6,8 @@
 //   spreading           chooses the ring of a group that receives a frame (os/ring_group.h).
 //   steering_by_host    chooses the listener of a TCP port that receives a connection.
 //
-// Classic BPF can only jump forward, so all refusals share one last instruction.
+// Classic BPF can only jump forward. Therefore the refusal to which all conditions jump is the last
+// instruction.
 #pragma once
 
 #include <linux/filter.h>

@@ -43,7 +43,7 @@ bool copy(Copy call, int process, std::uint64_t address, std::span<const Slice> 
 }
 
 /// Copies the word at guard.address first, and then the `length` bytes. If `call` reads from the right
-/// process, the word is guard.value. For a write, the caller passes 0 as guard.value.
+/// process, the word is guard.value. A write leaves the word 0, so its caller passes 0 as guard.value.
 template <typename Slice>
 GuardedCopy copy_guarded(Copy call, int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Slice> slices, std::size_t offset, std::size_t length) {
@@ -70,8 +70,8 @@ bool write_process(int process, std::uint64_t address, const Gather& source) {
 
 std::string why_unreached(int process, int error) {
   if (process == 0)
-    return "its process has no PID in this PID namespace (let the containers share a PID namespace)";
-  if (error == 0) return "its PID belongs to another process here";
+    return "the peer's process has no PID in this PID namespace (let the containers share a PID namespace)";
+  if (error == 0) return "in this PID namespace, another process has the peer's PID";
   const std::string text = "process_vm_readv: " + error_text(error);
   if (error != EPERM && error != ENOSYS) return text;
   return text + " (forbidden by a seccomp filter, kernel.yama.ptrace_scope, or another user namespace)";

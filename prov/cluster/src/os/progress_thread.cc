@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <exception>
 #include <list>
@@ -21,8 +22,14 @@ constexpr std::size_t kEventsPerTurn = 32;
 /// The interval between the calls of a client whose descriptor cannot be watched.
 constexpr Duration kPollInterval = std::chrono::milliseconds(1);
 
+class ProgressThread;
+
 struct Client {
+  Client(std::function<NextWake()> function, ProgressThread& its) : run(std::move(function)), thread(its) {}
+
   std::function<NextWake()> run;
+  ProgressThread& thread;
+  std::atomic<bool> hurried{false};
   Time due{};
   int watched = -1;
   bool readable = false;
@@ -39,6 +46,10 @@ class ProgressThread {
   Entry add(std::function<NextWake()> run);
   /// Waits until a running call of the client has returned, and removes the client.
   void remove(Entry client);
+  void hurry(Client& client) {
+    client.hurried = true;
+    signal_->raise();
+  }
   bool of_this_process() const { return process_ == getpid(); }
 
  private:
@@ -52,7 +63,8 @@ class ProgressThread {
   std::list<Client> clients_;
   SystemClock clock_;
   std::unique_ptr<WaitSet> wait_set_;
-  std::unique_ptr<Alarm> alarm_;  ///< goes off when the next client is due
+  std::unique_ptr<Alarm> alarm_;    ///< goes off when the next client is due
+  std::unique_ptr<Signal> signal_;  ///< raised if a client is hurried
   const pid_t process_ = getpid();
 };
 
@@ -76,12 +88,14 @@ ProgressThread* ProgressThread::instance(int& error) {
 bool ProgressThread::open() {
   wait_set_ = WaitSet::open();
   alarm_ = Alarm::open();
-  return wait_set_ != nullptr && alarm_ != nullptr && wait_set_->add(alarm_->descriptor(), nullptr);
+  signal_ = Signal::open();
+  return wait_set_ != nullptr && alarm_ != nullptr && signal_ != nullptr &&
+         wait_set_->add(alarm_->descriptor(), nullptr) && wait_set_->add(signal_->descriptor(), nullptr);
 }
 
 ProgressThread::Entry ProgressThread::add(std::function<NextWake()> run) {
   const std::lock_guard guard(mutex_);
-  clients_.push_back({std::move(run)});
+  clients_.emplace_back(std::move(run), *this);
   alarm_->set(Time::min());
   return std::prev(clients_.end());
 }
@@ -96,11 +110,12 @@ void ProgressThread::serve() {
   for (;;) {
     {
       const std::lock_guard guard(mutex_);
+      signal_->lower();  // before the flags are read, so that none is missed
       collect_readable();
       const Time now = clock_.now();
       Time next = kNever;
       for (Client& client : clients_) {
-        if (client.readable || client.due <= now) run(client, now);
+        if (client.hurried.exchange(false) || client.readable || client.due <= now) run(client, now);
         next = std::min(next, client.due);
       }
       alarm_->set_lazily(next, now);
@@ -142,9 +157,15 @@ std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& 
   if (thread == nullptr) return nullptr;
   // A forked child removes nothing: its copy of the mutex may be locked forever, and the child shares the
   // wait set with its parent.
-  return {thread, [client = thread->add(std::move(run))](ProgressThread* its) {
-            if (its->of_this_process()) its->remove(client);
+  const ProgressThread::Entry entry = thread->add(std::move(run));
+  return {&*entry, [thread, entry](Client*) {
+            if (thread->of_this_process()) thread->remove(entry);
           }};
+}
+
+void hurry_progress_client(void* client) {
+  Client& hurried = *static_cast<Client*>(client);
+  if (hurried.thread.of_this_process()) hurried.thread.hurry(hurried);
 }
 
 }  // namespace cluster::os

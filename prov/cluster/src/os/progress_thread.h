@@ -23,11 +23,16 @@ struct NextWake {
   static constexpr Duration kUntilReadable = Duration::max();
 
   Duration after = kUntilReadable;
-  int descriptor = -1;  ///< the client keeps it open until its next call; -1 if only the time matters
+  int descriptor = -1;  ///< must stay open until the next call of the client; -1 if only the time matters
 };
 
 /// Runs `run` on the background thread until the caller drops the returned handle. Dropping the handle waits
 /// until a running call has returned. If the thread cannot start, returns null and sets `error` to an errno.
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error);
+
+/// Makes the background thread run a client now instead of at its time. `client` is the pointer of the handle,
+/// which must exist meanwhile. Never waits for a running client, so a client or an engine may call it. Does
+/// nothing in a forked child.
+void hurry_progress_client(void* client);
 
 }  // namespace cluster::os

@@ -38,8 +38,8 @@ constexpr Duration kLookAgain = 1ms;
 constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
-/// The rings of a group take at most 1/kMemoryShare of the node's memory. Beyond this limit, each new ring
-/// gets one block.
+/// The rings of a group may take 1/kMemoryShare of the node's memory, and at least kGroupBytesMin. A ring
+/// that would exceed this limit gets only one block.
 constexpr std::size_t kMemoryShare = 32;
 constexpr std::size_t kGroupBytesMin = 64 * 1024 * 1024;
 
@@ -52,7 +52,7 @@ static_assert(kProgramLocks + static_cast<off_t>(kRingKinds) <= kProcessLocks);
 /// The three messages to a process that joins. Each carries one descriptor.
 enum class Part : std::uint64_t { door = 1, keeper, table };
 
-/// `wait`: F_SETLKW to wait until the lock is free, or F_SETLK.
+/// `wait`: F_SETLKW to wait until the lock is free, or F_SETLK to fail if another process has the lock.
 bool set_lock(const Descriptor& file, off_t at, short type, int wait = F_SETLK) {
   struct flock lock {};
   lock.l_type = type;
@@ -151,8 +151,9 @@ std::vector<KnownGroup>& known_groups() {
 
 }  // namespace
 
-/// The kernel, for the steps of one seat. The destructor closes the sockets that were withdrawn from the
-/// keeper. It does so after the lock is released, because the threads take some time to start.
+/// Makes the system calls for the steps of one seat. The destructor closes the sockets that were withdrawn
+/// from the keeper. The object must be destroyed after the lock is released, because each close starts a
+/// thread, which takes some time.
 class SeatKernel final : public RingKernel {
  public:
   SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
@@ -250,7 +251,8 @@ std::unique_ptr<RingGroup> RingGroup::found(LocalSocket door, std::string& reaso
       new RingGroup(std::move(door), std::move(keeper), std::move(file), std::move(memory)));
 }
 
-/// Sets `unanswered` to true if the process at the other end is stopped.
+/// Sets `unanswered` to true if the process at the other end does not answer within kPatience, for example
+/// because the process is stopped.
 std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered, std::string& reason) {
   Descriptor parts[3];
   for (Descriptor& part : parts) {
@@ -398,7 +400,12 @@ bool RingGroup::enter_fanout(RingSeat& seat, std::string& reason) {
 /// one installs the program.
 bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reason) {
   std::uint64_t wanted = 0;
-  if (const TableLock locked(file_, table_mutex_); locked) wanted = list.changes;
+  if (const TableLock locked(file_, table_mutex_); locked) {
+    wanted = list.changes;
+  } else {
+    reason = kStopped;
+    return false;
+  }
   const std::size_t kind = static_cast<std::size_t>(seat.kind);
   const off_t lock = kProgramLocks + static_cast<off_t>(kind);
   const std::atomic_ref<std::uint64_t> installed(list.installed);

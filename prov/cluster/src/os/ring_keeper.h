@@ -1,5 +1,5 @@
-// Keeps the sockets of a ring group in the kernel's fanout group after their owners have died. It is a
-// datagram socket that is connected to itself. Its queue holds one message for each ring: the serial of the
+// Keeps the sockets of a ring group in the kernel's fanout group after their owners have died. The keeper is
+// a datagram socket that is connected to itself. Its queue holds one message for each ring: the serial of the
 // place and a copy of the ring's descriptor. All processes of the group have this socket open. If a process
 // dies, the kernel closes its descriptors, but not the copies in the queue. If all processes of the group
 // die, the kernel discards the queue and with it the last copies.
@@ -40,7 +40,7 @@ class RingKeeper {
     Descriptor ring;
   };
 
-  /// Returns false if no message is at this position. `flags`: MSG_PEEK or 0.
+  /// Returns false if no message is at the position for reading. `flags`: MSG_PEEK or 0.
   bool receive(Kept& kept, int flags) const;
   void read_from(std::size_t message) const;
 

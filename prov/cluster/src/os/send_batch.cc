@@ -82,7 +82,8 @@ void SendBatch::restore_offload(Counters& counters) {
 
 /// Called when the kernel has no buffer for a message. Returns true if the cause is the length of the
 /// message: frames of this length or shorter have been refused for kRefusedMax. Otherwise the cause is not
-/// known yet; if the message is the shortest refused single frame, remembers its size and the time.
+/// known yet. If the message is then a single frame, shorter than all that were refused before, remembers its
+/// size and the time.
 bool SendBatch::refused_for_good(std::size_t message) {
   const Time now = SystemClock().now();
   if (sizes_[message] >= refused_.size) return now - refused_.since >= kRefusedMax;

@@ -5,8 +5,9 @@
 //
 // A batch gives up offload if the kernel or the device refuses a super-datagram but accepts its frames one by
 // one. Two errors can also have another cause:
-// - Some kernels refuse a super-datagram with the same error when a segment exceeds the MTU. Such a
-//   kernel refuses the single frame too (EMSGSIZE), which shows that offload was not the cause.
+// - If the segments of a super-datagram exceed the MTU, some kernels refuse it with an error that can also mean
+//   that offload does not work. Such a kernel refuses the single frame too (EMSGSIZE), which shows that offload
+//   was not the cause.
 // - Without the queueing discipline (PACKET_QDISC_BYPASS), the kernel returns ENOBUFS both if a device cannot
 //   segment and if its queue is full. Therefore the batch retries. It retries kRefusalsUnproven times if the
 //   device has never accepted a super-datagram, and kRefusalsProven times if it has. If the next single frame
@@ -80,7 +81,7 @@ class SendBatch {
     msghdr& header = headers_[messages_ - 1].msg_hdr;
     if (header.msg_iovlen != 0) {
       iovec& last = iovecs_[parts_ - 1];
-      // Sealed frames are adjacent in memory.
+      // The pieces of sealed frames are adjacent in memory, so they share a part of the message.
       if (static_cast<const std::byte*>(last.iov_base) + last.iov_len == part.data()) {
         last.iov_len += part.size();
         return;

@@ -1,7 +1,7 @@
-// Memory that two processes share: a memfd. It has no name in any file system, and the kernel frees it when
-// no process has it open or mapped. The creator seals the size. Therefore no process can truncate the memory
-// and so cause a SIGBUS in a process that has mapped it. The receiver accepts memory only if its size is
-// sealed and exactly as announced.
+// Memory that several processes share: a memfd. It has no name in any file system, and the kernel frees it
+// when no process has it open or mapped. The creator seals the size. Therefore no process can truncate the
+// memory and so cause a SIGBUS in a process that has mapped it. The receiver accepts memory only if its size
+// is sealed and exactly as announced.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ class SharedMemory {
   ~SharedMemory();
 
   /// Creates and maps memory of `size` bytes, filled with zeros and sealed against resizing. The caller sends
-  /// `file` to the other process. On failure, returns an empty object and writes the cause to `reason`.
+  /// `file` to the other processes. On failure, returns an empty object and writes the cause to `reason`.
   static SharedMemory create(std::size_t size, Descriptor& file, std::string& reason);
   /// Like create(), but other processes can map the memory only for reading.
   static SharedMemory create_unwritable(std::size_t size, Descriptor& file, std::string& reason);

@@ -21,8 +21,8 @@ namespace cluster::os {
 namespace {
 
 constexpr int kBacklog = 4096;  // the kernel limits it to net.core.somaxconn
-/// The listener also accepts connections that the other side still holds, because closed connections may be
-/// behind them in the queue. It keeps at most this many of them open.
+/// The listener accepts connections, so that closed ones leave its queue. Connections that the other side
+/// still holds may be in front of these. The listener accepts and keeps them as well, but at most this many.
 constexpr std::size_t kHeldMax = 32;
 constexpr Duration kHeldCheck = std::chrono::seconds(1);
 /// An answer older than this does not show that the process exists now. The kernel of this host asks the
@@ -176,8 +176,8 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
   if (error != 0) {
     port.reset();
     log.info(
-        "endpoint %s cannot listen on the TCP port with the number of its UDP port (%s); if this process "
-        "is stopped, peers declare it dead",
+        "endpoint %s cannot listen on the TCP port with the number of its UDP port (%s), so peers "
+        "declare this process dead if it is stopped",
         name.text().c_str(), error_text(error).c_str());
   }
   std::unique_ptr<TcpProbe> probe(new TcpProbe(name, std::move(port), SystemRandom().next()));

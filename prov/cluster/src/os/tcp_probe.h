@@ -6,8 +6,8 @@
 //
 // While an endpoint suspects that a peer has died, it keeps one connection to that peer. The peer's progress
 // thread accepts connections and closes those that the other side has closed (keep_clear). It also closes
-// connections from hosts that are no longer reachable. The kernel detects these by TCP keep-alives. Any host
-// can fill the queue of a listener, and a stopped process does not empty it. Therefore there are two
+// connections from hosts that are no longer reachable. The kernel detects such hosts by TCP keep-alives. Any
+// host can fill the queue of a listener, and a stopped process does not empty it. Therefore there are two
 // listeners: one for the hosts in the address vector, which the kernel recognizes by their addresses, and one
 // for all others. If another program uses the port, or a firewall blocks the connection, the probe has no
 // answer.

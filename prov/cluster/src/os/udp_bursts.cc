@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // at most this many errors of earlier frames precede data in recvmmsg()
 constexpr std::size_t kAsideBuffers = 16;
-/// The flood watch of the engine also wakes a sleeping thread once per kAsideInterval, but reads the clock at
-/// a different moment. It may therefore wake the thread slightly too early for the next read of the frames
-/// that wait aside. Without this tolerance, the read would wait for the next interval, and the receiver would
-/// read only half of the allowed frames.
+/// The flood watch of the engine wakes a sleeping thread once per kAsideInterval, but reads the clock at a
+/// different moment than this receiver. It may therefore wake the thread slightly too early for the next read
+/// of the frames that wait aside. Without this tolerance, the read would wait for the next interval, and the
+/// receiver would read only half of the allowed frames.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace

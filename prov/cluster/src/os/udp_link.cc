@@ -148,12 +148,12 @@ bool readdress(UdpPort& port, WatchedInterface& interface, Log& log) {
   if (!to) return false;
   const SocketAddress before = port.name();
   if (const int error = port.readdress(*to); error != 0) {
-    log.warn("this node no longer has the address %s, and %s cannot take its place: %s",
+    log.warn("the endpoint's address %s should be replaced, but %s cannot take its place: %s",
              before.ip_text().c_str(), to->ip_text().c_str(), error_text(error).c_str());
     return false;
   }
   interface.move_to(port.name());
-  log.warn("this node has the address %s in place of %s: peers with a session get the new address",
+  log.warn("this endpoint uses the address %s in place of %s: peers with a session get the new address",
            port.name().text().c_str(), before.text().c_str());
   return true;
 }

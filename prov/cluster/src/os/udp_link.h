@@ -24,8 +24,9 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
                                                          const Environment& environment);
 
-/// Gives the port another address of this host if the host has lost the current one. Returns true if the port
-/// has another address now.
+/// Gives the port another address of this host (WatchedInterface::replacement()). It does so if the host has
+/// lost the current address, or has the first address of the port again. Returns true if the port has another
+/// address now.
 bool readdress(UdpPort& port, WatchedInterface& interface, Log& log);
 /// Adds the descriptor of the interface to `descriptors`, if there is one, and returns them.
 std::vector<int> with_descriptor(std::vector<int> descriptors, const WatchedInterface& interface);

@@ -1,7 +1,7 @@
-// The UDP port of an endpoint. An ordinary socket is bound to the port, whatever link the endpoint has. This
-// socket reserves the port number. It receives ICMP errors, and carries the frames that a faster link does
-// not carry. Because it is an ordinary socket, the kernel answers "port unreachable" once the process is
-// dead.
+// The UDP port of an endpoint. A UDP socket of the kernel is bound to the port, whatever link the endpoint
+// has. This socket reserves the port number. It receives ICMP errors, and carries the frames that a faster
+// link does not carry. Once the process is dead and the socket is closed, the kernel answers "port
+// unreachable" to peers.
 //
 // Two more sockets may share the port number. One belongs to the keep-alive responder, and receives frames of
 // kind keep_alive. The other is opened at the first flood, and receives the frames that wait aside
@@ -54,22 +54,23 @@ class UdpPort {
   /// this function.
   void note_prohibited(const link::OutFrame& frame) { path_errors_.add_prohibited(frame); }
 
-  /// Makes the port send through this interface, whatever the routes say, because two rails may be in one
-  /// network. From then on, the port cannot reach peers on this node.
+  /// Makes the port send through this interface, whatever the routes say. If two rails are in one network,
+  /// the routes would lead the frames of both through the same interface. From then on, the port cannot reach
+  /// peers on this node.
   void bind_egress(int index);
 
   /// Makes the main socket drop frames that arrive on the interface, because a ring receives them. Returns
-  /// false if the kernel refuses. Nothing removes this filter later, because a forked child that closes its
-  /// copy of the socket must not change the parent's socket.
+  /// false if the kernel refuses. Closing the port does not remove this filter, because a forked child shares
+  /// the socket with its parent and must not change it.
   bool ignore_interface(int index);
 
   /// Called after the address of the port has moved to this interface. bind_egress() and ignore_interface(),
   /// if they were called, now apply to this interface.
   void move_to(int index);
 
-  /// Replaces the sockets by sockets at another address, because this host no longer has the current one. The
-  /// main socket keeps the number of its descriptor, and the port keeps its number if it is free there. What
-  /// waits in the sockets is lost. Returns 0 or an errno; on failure nothing is changed.
+  /// Replaces the sockets by sockets at another address. The main socket keeps the number of its descriptor.
+  /// The port keeps its port number if this number is free at the other address. What waits in the sockets is
+  /// lost. Returns 0 or an errno; on failure nothing is changed.
   int readdress(const SocketAddress& to);
 
   /// Does what Link::thin() does, for every type of link. Returns the thinning that is now in effect. If

@@ -46,7 +46,8 @@ std::array<std::byte, SocketAddress::kGidBytes> gid_of(const SocketAddress& addr
 
 std::size_t mtu_bytes(ibv_mtu mtu) { return std::size_t{128} << mtu; }
 
-/// Returns the rate of a port in Mbit/s, or 0 if it is unknown. The device reports both factors as codes.
+/// Returns the rate of a port in Mbit/s, or 0 if it is unknown. The rate is the speed of a lane, multiplied
+/// by the number of lanes. The device reports both as codes.
 std::uint64_t speed_of(const ibv_port_attr& port) {
   std::uint64_t lane = 0;
   switch (port.active_speed) {
@@ -116,14 +117,15 @@ bool has_verbs_device(const VerbsLibrary& library, const std::string& name) {
 
 bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigned port, ibv_port_attr& out) {
   out = {};
-  // An old library knows only the first fields. The header has another name for the same structure.
+  // An old library knows only the first fields. The header declares the same structure under another name for
+  // this call.
   auto* const fields = reinterpret_cast<_compat_ibv_port_attr*>(&out);
   return library.query_port(context, static_cast<std::uint8_t>(port), fields) == 0;
 }
 
 std::optional<VerbsPort> find_verbs_port(const std::string& file, const Interface& interface,
                                          const SocketAddress& address, std::string& reason) {
-  constexpr const char* kNoDevice = "this node has no RDMA device (rdma link would show it)";
+  constexpr const char* kNoDevice = "this node has no RDMA device (the command rdma link would show it)";
   if (file == kVerbsLibrary && ::access("/sys/class/infiniband", F_OK) != 0) {
     reason = kNoDevice;
     return std::nullopt;

@@ -1,6 +1,6 @@
 // The functions of libibverbs that the verbs link calls. The plugin loads the library when an endpoint first
 // looks for an RDMA device. Therefore the plugin depends on no version of the library, and also works without
-// it. The plugin never unloads it, because it may still have threads and drivers.
+// it. The plugin never unloads the library, because threads and drivers of the library may still exist.
 //
 // Only verbs_*.cc include this header: a build without the headers of libibverbs leaves these files out.
 #pragma once
@@ -43,7 +43,7 @@ struct VerbsLibrary {
 };
 
 /// Loads the library once in a process. Returns null if that fails, and writes the cause to `reason`. `path`:
-/// the library to load; the first call decides.
+/// the library to load. Later calls ignore it.
 const VerbsLibrary* load_verbs_library(const std::string& path, std::string& reason);
 
 }  // namespace cluster::os

@@ -191,8 +191,8 @@ void VerbsLink::reap_sends() {
   if (!retired_.empty()) free_retired();
 }
 
-/// Copies the frame into the buffer of the next send. Returns false if the frame cannot leave, and is
-/// dropped.
+/// Copies the frame into the buffer of the next send. Returns false if the frame cannot leave. The link then
+/// drops the frame.
 bool VerbsLink::prepare(const link::OutFrame& frame, ibv_send_wr& request, ibv_sge& piece) {
   if (frame.size > port_.mtu) {
     ++environment_.counters.link_too_long;
@@ -252,7 +252,7 @@ std::size_t VerbsLink::send_burst(std::span<const link::OutFrame> frames) {
   return taken_before[sent];
 }
 
-/// Turns a completion into a frame. Returns false if there is none.
+/// Turns a completion into a frame. Returns false if the completion contains no frame.
 bool VerbsLink::take(const ibv_wc& completion, link::InFrame& frame) {
   returned_.push_back(static_cast<std::uint32_t>(completion.wr_id));
   const Bytes bytes = queue_.received(completion);
@@ -385,7 +385,7 @@ void VerbsLink::lose_paths() {
 /// memory stays.
 void VerbsLink::fail(const char* why) {
   environment_.log.warn(
-      "verbs: %s is no longer used (%s); frames use the other rails (rdma link shows the device)",
+      "verbs: %s is no longer used (%s); frames use the other rails (the command rdma link shows the device)",
       port_.name().c_str(), why);
   *state_ = VerbsState::failed;
   lose_paths();

@@ -2,10 +2,10 @@
 // of an endpoint, beside its Ethernet rails. Its address is a GID and the number of the queue pair. It
 // carries only frames of sessions: first contact and keep-alives belong to the UDP port.
 //
-// The device belongs to the interface with the endpoint's address: one entry of its table of GIDs is the RoCE
-// version 2 GID of that address. Received frames are in registered buffers, which the link gives back to the
-// device with the next receive_burst(). Frames to send are copied into registered buffers, or into the
-// request itself if the device takes them inline.
+// The device belongs to the interface with the endpoint's address: one entry of the device's table of GIDs is
+// the RoCE version 2 GID of that address. Received frames are in registered buffers, which the link gives
+// back to the device with the next receive_burst(). Frames to send are copied into registered buffers, or
+// into the request itself if the device takes them inline.
 //
 // An error ends only the link. If the device or the queue pair fails, the link logs one line, gives the
 // device back, drops all frames and reports each peer's path as failed. While the port is down, the link
@@ -45,7 +45,7 @@ struct VerbsPort {
 
 /// Returns the port whose table of GIDs has the RoCE version 2 GID of `address`, an address of `interface`.
 /// Returns nullopt if there is none, and writes the cause to `reason`. `library`: the file name of
-/// libibverbs. If it is kVerbsLibrary and the node has no RDMA device, does not load it.
+/// libibverbs. If `library` is kVerbsLibrary and the node has no RDMA device, does not load the library.
 std::optional<VerbsPort> find_verbs_port(const std::string& library, const Interface& interface,
                                          const SocketAddress& address, std::string& reason);
 

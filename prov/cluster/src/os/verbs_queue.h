@@ -64,7 +64,8 @@ class VerbsQueue {
 
   /// Opens the device, and makes the queue pair ready to send. On failure, returns false and sets `reason`.
   bool open(std::string& reason);
-  /// Destroys the queue pair. Nothing uses its address handles any more, so the caller can destroy them.
+  /// Destroys the queue pair. After the call, no send uses an address handle, so the caller can destroy the
+  /// handles.
   void stop() { queue_.reset(); }
   /// Gives the device back. The memory of received frames stays.
   void close();

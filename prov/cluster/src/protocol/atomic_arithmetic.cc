@@ -21,8 +21,9 @@ concept Integer = std::integral<Value> || std::same_as<Value, Int128> || std::sa
 template <typename Value>
 concept Ordered = Integer<Value> || std::floating_point<Value>;
 
-/// Integers wrap around. Therefore the code adds and multiplies them as unsigned integers of at least 64
-/// bits, which C++ never promotes to a signed type.
+/// The type in which values are added and multiplied. Integer results must wrap around, but the overflow of a
+/// signed type is undefined in C++. Therefore the type for integers is unsigned. It has at least 64 bits,
+/// because C++ promotes short unsigned integers to a signed type.
 template <typename Value>
 struct Modular {
   using Type = Value;

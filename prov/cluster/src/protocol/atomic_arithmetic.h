@@ -1,10 +1,11 @@
 // The arithmetic of remote atomics: every operation on every type that supports it, element by element, at
 // any alignment.
 //
-// The caller holds the lock of the region table. The lock excludes every other access that this process makes
-// to the domain's registered memory on behalf of peers. For aligned elements of up to eight bytes the code
-// uses the processor's atomic instructions. Therefore operations on such elements are also atomic with
-// respect to the application's atomic instructions, and to other processes that have mapped the memory.
+// The caller of perform() must hold the lock of the region table. The lock excludes every other access that
+// this process makes to the domain's registered memory on behalf of peers. For aligned elements of up to
+// eight bytes, perform() uses the processor's atomic instructions. Therefore operations on such elements are
+// also atomic with respect to the application's atomic instructions, and to other processes that have mapped
+// the memory.
 #pragma once
 
 #include <cstddef>
@@ -30,8 +31,8 @@ struct AtomicPart {
 };
 void perform(const wire::AtomicCode& code, const AtomicPart& part);
 
-/// Returns true for the operations from min to bxor. They combine two values into one, and the order of the
-/// two values does not matter.
+/// Returns true for the operations from min to bxor. These operations combine two values into one, and the
+/// order of the two values does not matter.
 inline bool combines(wire::AtomicOp op) { return op <= wire::AtomicOp::bxor; }
 /// Combines each element of `source` into the same element of `target`. combines(op) must be true. Uses no
 /// atomic instructions, so no other thread or process may access the memory at the same time.

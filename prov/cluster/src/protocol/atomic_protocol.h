@@ -5,10 +5,10 @@
 //
 // The initiator splits each remote range of an operation into parts of whole elements (wire/atomic.h). The
 // target answers each part. If the operation fetches, the answer carries the previous values. Every part
-// states the total length of this part and all later parts of its range. Therefore the target checks a whole
-// range when its first part arrives. A range that the initiator must not access does not change at all. At
-// most kPartsMax parts of one initiator are unanswered. This limits the answers that the target keeps while
-// its carrier has no space.
+// states the total length of this part and all later parts of its range. Therefore the target can check a
+// whole range when the first part arrives, and does not change any part of a range that the initiator must
+// not access. At most kPartsMax parts of one initiator are unanswered. This limits the answers that the
+// target keeps while its carrier has no space.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -21,12 +21,12 @@ class AtomicProtocol : MessengerParts {
 
   // --- initiator ---
   Status post(Channel& channel, const AtomicRmaOp& op);
-  /// Posts as much of the request as the carrier takes. The request is at the head of the queue. Returns true
-  /// if the carrier has taken all of it.
+  /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
+  /// Returns true if the carrier has taken the whole request.
   bool advance(AtomicRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// Counts the answer to one part. If `status` is a failure, the parts that are not posted yet will not be
-  /// posted.
+  /// Counts the answer to one part of the request. If `status` is a failure, no further part of the request
+  /// is posted.
   void answered(AtomicRequest& request, Status status);
 
   // --- target ---

@@ -32,12 +32,12 @@ using carrier::Token;
 
 /// The eager credit that a sender has at the beginning of a session. The value is part of the protocol.
 inline constexpr std::uint64_t kInitialCredit = 256 * 1024;
-/// The credit that each message takes in addition to its length. It roughly equals the memory that the
+/// The credit that each message takes in addition to its length. The value is roughly the memory that the
 /// receiver needs for the entry of an unexpected message.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
 /// Messages up to this length are eager even if they exceed the carrier's eager limit, because a rendezvous
-/// takes longer.
+/// takes longer. No message above Channel::eager_max is eager.
 inline constexpr std::size_t kAlwaysEager = 16 * 1024;
 
 /// The largest number of responses to one peer's reads and atomics that wait for space in the carrier. A
@@ -68,9 +68,9 @@ struct TxQueues {
 
 /// Eager credit. (ControlSender) For every eager message, a sender charges the message's length and a fixed
 /// overhead against a limit. The receiver raises the limit as messages leave its store of unexpected messages
-/// (ControlSender::release). If a message would exceed the limit, the sender announces it instead, and the
-/// message waits in the sender's memory. In this way a receiver limits its memory without dropping messages.
-/// A message beyond the limit does not block the messages behind it.
+/// (ControlSender::release). If a message would exceed the limit, the sender announces the message instead of
+/// sending it, and the message waits in the sender's memory. In this way a receiver limits its memory without
+/// dropping messages. A message beyond the limit does not block the messages behind it.
 struct Credit {
   std::uint64_t charged = 0;  ///< what this side has charged since the session began
   std::uint64_t limit = kInitialCredit;
@@ -92,11 +92,11 @@ struct Credit {
   bool allows(std::uint64_t length) const {
     return length <= granted && charged_by_peer + charge_of(length) <= granted;
   }
-  /// Charges a message of the peer. The caller has checked allows().
+  /// Charges a message of the peer. allows() must have returned true for its length.
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
   /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
   /// if the message is not allowed, or if this side has to advertise credit. This side has to advertise
-  /// credit if `granted` would then exceed `released` by `ahead` or less.
+  /// credit if `granted` would exceed `released` by `ahead` or less after the message.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
@@ -142,12 +142,12 @@ struct IncomingWrite {
   std::uint64_t ranges_length = 0;  ///< length of the ranges so far, if another range follows
   bool open = false;
   bool allowed = false;
-  bool answered = true;  ///< the peer waits for `done` or `failed`
+  bool answered = true;  ///< this side must answer the write by `done` or `failed`
 };
 
 /// The peer's registered memory, if the transport can access it without the peer's library. While `access` is
-/// null, PeerReach asks the transport again after a number of remote accesses. With each further attempt this
-/// number doubles, up to a limit.
+/// null, PeerReach asks the transport again after a number of remote accesses. This number doubles with each
+/// attempt, up to a limit.
 struct ReachedMemory {
   std::unique_ptr<MemoryAccess> access;
   std::uint32_t accesses_left = 0;
@@ -157,7 +157,7 @@ struct ReachedMemory {
 /// Remote accesses in flight. (RemoteAccess, RmaTarget, AtomicProtocol)
 struct RmaState {
   ReachedMemory reached;
-  /// Puts that are submitted to `reached` and not complete. They are not in the list of operations.
+  /// Puts that are submitted to `reached` and not complete. They are not in Channel::outgoing.
   std::size_t puts_pending = 0;
   std::size_t gets_pending = 0;  ///< the same for gets, which also count as `reads`
   /// Writes of this side that are announced, or that a transport performs in no particular order. Later

@@ -32,7 +32,7 @@ struct Completion {
     atomic,           ///< an atomic operation of this side
     fetch,            ///< an atomic operation that fetches the previous values
     collective,       ///< a collective operation
-    buffer_released,  ///< no message: the provider has released a buffer for many messages
+    buffer_released,  ///< no message: the provider has released an FI_MULTI_RECV buffer
     remote_write,     ///< a peer's write with remote completion data has arrived here
   };
 
@@ -40,7 +40,7 @@ struct Completion {
   Kind kind = Kind::send;
   bool tagged = false;
   bool has_data = false;         ///< remote completion data came with the message
-  bool releases_buffer = false;  ///< the provider has released the buffer for many messages
+  bool releases_buffer = false;  ///< the provider has released the FI_MULTI_RECV buffer
   Status status = Status::ok;
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
@@ -66,9 +66,9 @@ struct Success {
 
 class CompletionQueue;
 
-/// The lanes can write completions directly into the array of a caller that is reading a completion queue
-/// (api/cq.h: DirectEntries). This class stands for a turn of the engine without such a caller: all
-/// completions go into the queue.
+/// The lanes (shm/fast_lane.h, reliability/frame_lane.h) can write completions directly into the array of a
+/// caller that is reading a completion queue (api/cq.h: DirectEntries). This class stands for a turn of the
+/// engine without such a caller: all completions go into the queue.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
   static const CompletionQueue* queue() { return nullptr; }
@@ -142,7 +142,7 @@ class CompletionQueue {
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
   /// Makes the next completion wake `waker`, which must exist as long as the queue may wake it. Returns false
   /// if the queue already holds a completion, so that the caller need not sleep. In that case the function
-  /// does not reset the waker, because another thread that sleeps on it would miss its event.
+  /// does not clear the waker, because another thread may sleep on the waker and would not be woken.
   bool wake_at_next(Waker& waker);
 
  private:
@@ -155,8 +155,9 @@ class CompletionQueue {
   std::atomic<std::size_t> size_{0};
 };
 
-/// Collects the first successes of a turn for a caller that has found `queue` empty. Later ones, and those
-/// for other queues, go into their queues. The default object stands for a turn without such a caller.
+/// Collects the first successes of a turn for a caller that has found `queue` empty. Later successes, and
+/// successes for other queues, go into their queues. The default object stands for a turn without such a
+/// caller.
 class DirectSuccesses {
  public:
   DirectSuccesses() {}
@@ -185,7 +186,7 @@ class DirectSuccesses {
   const CompletionQueue* queue_ = nullptr;
   std::size_t places_ = 0;
   std::size_t count_ = 0;
-  union {  // only elements in use are written; the extra one is for a success that goes into its queue
+  union {  // uninitialized; report() may write one element more than it keeps
     std::array<Success, kMax + 1> successes_;
   };
 };
@@ -257,7 +258,7 @@ struct Channel;
 class RegionTable;
 class SharedReceives;
 
-/// Learns which peers an endpoint loses. The event queue implements it.
+/// Learns which peers an endpoint loses. The event queue implements this interface.
 class LossListener {
  public:
   virtual ~LossListener() = default;
@@ -307,13 +308,13 @@ class InternalListener {
   bool pending_ = false;
 };
 
-/// Learns what happens to the operations of deferred work queues (fi_trigger(3)). Their context is an object
-/// of the listener. They are not reported in any other way.
+/// Learns what happens to the operations of deferred work queues (fi_trigger(3)). The context of such an
+/// operation is an object of the listener. Only this listener is told the outcome of such an operation.
 class DeferredListener {
  public:
   virtual ~DeferredListener() = default;
-  /// Called under the engine's lock. `queue`: the queue in which an ordinary operation would be reported, or
-  /// null.
+  /// Called under the engine's lock. `queue`: the queue in which the operation would be reported if it were
+  /// not deferred, or null.
   virtual void completed(const Completion& completion, CompletionQueue* queue) = 0;
 };
 
@@ -323,7 +324,8 @@ struct RemoteAccessCounters {
   Counter* reads = nullptr;
 };
 
-/// Parts of the engine above the messenger that process arrivals. They exist once the engine is attached.
+/// Parts of the engine above the messenger that process arrivals. Both pointers are null until
+/// Engine::attach().
 struct EngineListeners {
   GroupArrivals* groups = nullptr;
   InternalListener* internal = nullptr;

@@ -51,8 +51,8 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
                                    ? context_.handles.source_of(*receive.channel)
                                    : kAddrNotAvail;
   if (receive.deferred || (bindings.rx_queue != nullptr && (receive.report || status != Status::ok))) {
-    // `source` alone does not show that the sender is unknown: a peer in the address vector may lack a user
-    // identifier.
+    // `source` may also be kAddrNotAvail because the peer has no user identifier in the address vector. So
+    // this code asks for the handle as well.
     const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail &&
                          context_.handles.handle_of(*receive.channel) == kAddrNotAvail;
     Completion completion{.context = receive.context,

@@ -23,7 +23,7 @@ class CompletionReporter {
   void sent(const SendOp& op, Status status = Status::ok, const SocketAddress& culprit = {});
   void sent(const SendRequest& request, Status status);
   /// Does the same as sent() with Status::ok, except that `direct` decides where the entry goes. The request
-  /// is not deferred.
+  /// must not be deferred.
   void succeeded(const SendRequest& request, DirectSuccesses& direct) {
     const EndpointBindings& bindings = context_.bindings;
     if (request.internal) [[unlikely]]
@@ -35,20 +35,20 @@ class CompletionReporter {
     if (bindings.send_counter != nullptr) bindings.send_counter->count(Status::ok);
   }
   void received(const RecvRequest& receive, Status status);
-  /// Reports that a buffer for many messages is released. Called only if the entry of the buffer's last
-  /// message did not report this.
+  /// Reports that an FI_MULTI_RECV buffer is released. Must not be called if the entry of the buffer's last
+  /// message has already reported the release.
   void buffer_released(const MultiRecvBuffer& buffer);
   /// Reports the outcome of a peek. `message`: the message that matches, or null.
   void peeked(const RecvOp& op, const UnexpectedMessage* message);
 
   // --- RMA and atomics of this side ---
-  /// Returns a group for an operation that has several remote ranges or belongs to a deferred work queue.
-  /// Returns null for any other operation. The group is released when its last range is complete.
+  /// Returns an RmaGroup for an operation that has several remote ranges or belongs to a deferred work queue.
+  /// Returns null for any other operation. rma_completed() releases the RmaGroup after its last range.
   RmaGroup* group_for(const RmaOp& op);
   /// Counts one range of an operation as complete. After the operation's last range, reports the operation.
   void rma_completed(Completion::Kind kind, RmaGroup* group, void* context, bool report, Status status,
                      const Channel& channel);
-  /// Reports the success of an operation that has only one range.
+  /// Reports the success of an operation that has no RmaGroup.
   void rma_succeeded(Completion::Kind kind, void* context, bool report) {
     const EndpointBindings& bindings = context_.bindings;
     if (report && bindings.tx_queue != nullptr) {

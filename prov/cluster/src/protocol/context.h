@@ -19,9 +19,10 @@ class AddressHandles {
   /// identifier of the peer, if the address vector has one. Otherwise it is handle_of(), or kAddrNotAvail if
   /// the application requires user identifiers.
   virtual std::uint64_t source_of(const Channel& channel) { return handle_of(channel); }
-  /// Returns true if the peer is in the address vector, or if a transport vouches for it. For example, the
-  /// peer is a process of the same user on this node, or the confirmed sibling of a member. A process of the
-  /// same user needs no permission, because the kernel lets it access this process's memory anyway.
+  /// Returns true if the peer is in the address vector, or if a transport vouches for the peer. Transports
+  /// vouch, for example, for processes of the same user on this node, and for confirmed siblings of members.
+  /// A process of the same user needs no permission, because the kernel lets it access this process's memory
+  /// anyway.
   virtual bool is_member(const Channel& channel) = 0;
   /// Marks the peer as lost, because there is no memory for a segment to it.
   virtual void lose(const Channel&) {}
@@ -29,18 +30,18 @@ class AddressHandles {
 
 inline constexpr std::size_t kEagerCredit = 2048 * 1024;
 inline constexpr std::size_t kPullWindow = 1024 * 1024;
-/// The largest number of waiting responses. It is half the size of the pool of requests, so operations of
-/// this side always find a free request.
+/// The largest number of waiting responses. This number is half the size of the pool of requests, so
+/// operations of this side always find a free request.
 inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {
   std::size_t tx_requests_max = 4096;  ///< if this many operations are in progress, calls return -FI_EAGAIN
-  /// The eager credit of one sender: the lengths and charges of its messages in the store of unexpected
-  /// messages.
+  /// The eager credit of one sender, in bytes. Each of its messages in the store of unexpected messages uses
+  /// as many bytes as its length and kMessageCharge together.
   std::size_t eager_credit = kEagerCredit;
   /// The number of messages that may wait for a receive. Beyond this limit, senders have to wait.
   std::size_t unexpected_max = 1024 * 1024;
-  /// The limit for messages from a peer for which this side waits. It is higher than unexpected_max.
+  /// The limit that holds instead of unexpected_max for messages from a peer for which this side waits.
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;
   std::size_t unexpected_bytes_max = std::size_t{2} << 30;
   std::size_t responses_max = kResponsesOfAllMax;  ///< waiting responses to reads and atomics of all peers
@@ -54,7 +55,7 @@ struct Context {
   AddressHandles& handles;
   EndpointBindings bindings{};
 
-  /// Counts a segment that no correct peer sends. The caller drops it.
+  /// Counts a segment that no correct peer sends. The caller must drop the segment.
   void refuse_segment() const { ++counters.refused_segment; }
   /// Returns true if the peer may use this key. Either the peer is a member (is_member()), or the provider
   /// has drawn the key at random (FI_MR_BASIC). A peer can learn a random key only from the application.

@@ -1,13 +1,14 @@
 // Sends control segments: pulls, confirmations, credit. They are outside the order of operations and are
-// posted at once. If the carrier has no space, the channel keeps them and posts them before anything else.
+// posted at once. If the carrier has no space, the channel keeps them, and they are posted before anything
+// else.
 //
 // The class also keeps two lists of channels for the engine. A busy channel still has segments that
 // Messenger::pump() has to post. A pending channel is one to which a segment was posted outside pump() and
 // outside the application's operations. The engine must still transmit the segments of a pending channel.
 //
 // Callers send segments in the middle of other work, and often to another peer than the one that this work
-// serves. Therefore this class throws nothing, not even if the argument of pump_busy() runs out of memory. If
-// there is no memory for a segment, the peer that should get it is lost (base/end_of_memory.h).
+// serves. Therefore this class throws nothing, not even if the function that pump_busy() calls runs out of
+// memory. If there is no memory for a segment, the peer that should get it is lost (base/end_of_memory.h).
 #pragma once
 
 #include <vector>
@@ -29,8 +30,8 @@ class ControlSender {
   /// Tells the peer that its request `id` has failed or is refused. Whatever the cause, the segment names
   /// Status::access.
   void send_failed(Channel& channel, std::uint32_t id);
-  /// Lets the peer use `charge` again. The message that caused the charge has left the store, or was never
-  /// stored. Advertises credit in steps, so that one credit segment serves many messages.
+  /// Lets the peer use `charge` again. The message that caused the charge must have left the store, or must
+  /// never have been stored. Advertises credit in steps, so that one credit segment serves many messages.
   void release(Channel& channel, std::uint64_t charge);
   void advertise_credit(Channel& channel) {
     send(channel, {.kind = wire::SegmentKind::credit, .total = channel.credit.granted});
@@ -41,8 +42,8 @@ class ControlSender {
   void mark_busy(Channel& channel) {
     if (!channel.tx.busy) channel.tx.busy = listed(busy_, channel);
   }
-  /// Adds the channel to the list of pending channels. Called after a segment was posted outside pump() and
-  /// outside the application's operations.
+  /// Adds the channel to the list of pending channels. Must be called for each segment that is posted outside
+  /// pump() and outside the application's operations.
   void mark_pending(Channel& channel) {
     if (channel.tx.control_pending || channel.carrier->traits().acknowledges_on_post) return;
     channel.tx.control_pending = listed(pending_, channel);
@@ -55,8 +56,8 @@ class ControlSender {
     return std::any_of(busy_.begin(), busy_.end(), [&](const Channel* channel) { return counts(*channel); });
   }
   bool pending() const { return !pending_.empty(); }
-  /// Calls pump(channel) for each busy channel. A channel is no longer busy if its call returns true.
-  /// Channels that become busy meanwhile also get their turn.
+  /// Calls pump(channel) for each busy channel, and for channels that become busy meanwhile. A channel for
+  /// which pump(channel) returns true is no longer busy.
   template <typename Pump>
   void pump_busy(Pump&& pump) {
     std::size_t kept = 0;

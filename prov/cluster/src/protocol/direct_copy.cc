@@ -37,7 +37,8 @@ void DirectCopy::offer_source(const PulledRequest& request, wire::Segment& annou
   announcement.address = reinterpret_cast<std::uintptr_t>(slices[0].data()) + request.base;
 }
 
-/// Returns at most half of the remaining bytes, so that both sides are busy until the end.
+/// Returns at most half of the remaining bytes, rounded up to whole pages, so that both sides are busy until
+/// the end.
 std::size_t DirectCopy::next_pull(const PullProgress& pull) {
   const std::size_t left = pull.end - pull.requested;
   const std::size_t half = (left / 2 + kPageBytes - 1) / kPageBytes * kPageBytes;

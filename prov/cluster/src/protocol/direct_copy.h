@@ -2,21 +2,22 @@
 // at the same time.
 //
 // The kernel may let two processes access each other's memory (Channel::memory). In this case, an
-// announcement carries the address of the message, and a pull carries the address where the requested bytes
-// belong in the receiver's memory. The sender writes the bytes to this address, and confirms the pull with
-// `placed`. The receiver pulls from the front of the message. Meanwhile it copies pieces from the back
-// itself, until front and back meet. So each process copies as much as it has time for. If the sender's
-// application is not in a library call, the message waits only for the pieces that the receiver has
+// announcement carries the address of the message. A pull carries the address in the receiver's memory where
+// the requested bytes belong. The sender writes the bytes to this address, and confirms the pull with
+// `placed`. The receiver pulls from the front of the message. Meanwhile the receiver itself copies pieces
+// from the back, until front and back meet. So each process copies as much as it has time for. If the
+// sender's application is not in a library call, the message waits only for the pieces that the receiver has
 // requested, at most two. (In KNEM and in MPI libraries the receiver alone makes the single copy.)
 //
 // Neither side depends on access to the other's memory. A sender that cannot write to the receiver's memory
 // answers with bulk segments. A receiver that cannot read the sender's memory pulls everything.
 //
-// A peer may write to the receiver's memory only while the request is in `requests_`. Before each piece, the
-// peer checks that this process still runs. Before the engine closes, it waits until `requests_` is empty,
-// but at most for the linger time (EventLoop::drain_on_close). Therefore only after the linger time can a
-// peer write to memory that the application has got back. Registered regions are never offered: they may be
-// closed at any time, and no peer can take the lock of the region table.
+// The sender may write to the receiver's memory only while the receiver's request is in `requests_`. Before
+// each piece, the sender checks that the receiver's process still runs. Before the receiver's engine closes,
+// it waits until `requests_` is empty, but at most for the linger time (EventLoop::drain_on_close). Therefore
+// only after the linger time can a sender write to memory that the application has got back. Addresses in
+// registered regions are never offered: a region may be closed at any time, and no peer can take the lock of
+// the region table.
 #pragma once
 
 #include "protocol/channel.h"
@@ -27,10 +28,11 @@ namespace cluster::protocol {
 class DirectCopy {
  public:
   // --- sender ---
-  /// Adds the address of a message to its announcement, if the message lies in one slice and the peer can
-  /// read it there.
+  /// Adds the address of a message to its announcement, if the message lies in one slice and the two
+  /// processes may access each other's memory.
   static void offer_source(const PulledRequest& request, wire::Segment& announcement);
-  /// Writes a range of the message into the receiver's memory. Returns false if that is not possible.
+  /// Writes a range of the message into the receiver's memory, and sends `placed`. Returns false if this side
+  /// cannot write there.
   static bool place(ControlSender& control, const PulledRequest& request, const PullRange& range);
 
   // --- receiver ---
@@ -44,11 +46,13 @@ class DirectCopy {
   }
   static bool active(const IncomingRequest& request) { return Requests::linked(request); }
   bool idle() const { return requests_.empty(); }
-  /// Returns how many bytes to request from the sender next. Returns 0 if enough bytes are in flight.
+  /// Returns how many bytes to request from the sender next. Returns 0 if enough bytes are in flight, or if
+  /// few are left.
   static std::size_t next_pull(const PullProgress& pull);
-  /// Adds to a pull the address where its bytes belong, if they are contiguous there.
+  /// Adds to a pull the address where the requested bytes belong, if they are contiguous in this side's
+  /// memory.
   static void offer_target(const IncomingRequest& request, wire::Segment& pull);
-  /// Copies one piece from the back. Returns false if the sender's memory cannot be read.
+  /// Copies one piece from the back of the message. Returns false if the sender's memory cannot be read.
   static bool copy_in(IncomingRequest& request);
   /// Calls visit(request) for each request with bytes left to copy. visit() may end the request.
   template <typename Visit>

@@ -3,8 +3,8 @@
 // cannot be posted at once get a request and wait in the channel's queue.
 //
 // The parts of a message arrive in order, without parts of other messages between them. So each channel
-// assembles at most one message at a time. It assembles the message in the buffer of the matching receive if
-// one is posted, otherwise in the store of unexpected messages.
+// assembles at most one message at a time. The channel assembles the message in the buffer of the matching
+// receive if one is posted, otherwise in the store of unexpected messages.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -20,11 +20,11 @@ class EagerProtocol : MessengerParts {
     return level != CompletionLevel::match && channel.allows_eager(length) && channel.credit.covers(length);
   }
   /// Posts a message in one segment, if the message fits and nothing has to go before it. Returns true and
-  /// sets `status` if the message is posted, or if there is no capacity for it. Returns false if the message
-  /// has to go through the queue.
+  /// sets `status` if the message is posted, or if too many operations are in progress (Status::again).
+  /// Returns false if the message has to go through the queue.
   bool post_now(Channel& channel, const SendOp& op, Status& status);
-  /// Posts as much of the request as the carrier takes. The request is at the head of the queue. Returns true
-  /// if the carrier has taken all of it.
+  /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
+  /// Returns true if the carrier has taken the whole request.
   bool advance(SendRequest& request);
 
   // --- receiver ---

@@ -39,7 +39,7 @@ bool belongs(const wire::Segment& first, GroupProtocol::Content content) {
 
 bool GroupProtocol::ready(Channel& channel, const wire::Segment& segment, Content content) {
   if (segment.kind == wire::SegmentKind::eager_next || !belongs(segment, content))
-    return true;  // arrive() refuses a segment that does not belong here
+    return true;  // arrive() refuses a segment that does not belong into this stream
   if (!matcher_.ready(channel, segment)) return false;
   const bool short_enough = segment.kind == wire::SegmentKind::eager || segment.total <= kGroupUnexpectedMax;
   return short_enough || matcher_.queues().of(segment).would_match(&channel, segment.tag);

@@ -23,8 +23,8 @@ class GroupProtocol : MessengerParts {
       : MessengerParts(messenger.parts()), sends_(context_.settings.tx_requests_max) {}
 
   // --- sender ---
-  /// Keeps track of a message to a group until finish(), and returns its token. Returns 0 if too many such
-  /// messages are in progress.
+  /// Keeps track of a message to a group until finish(), and returns the token of the message. Returns 0 if
+  /// too many such messages are in progress.
   std::uint64_t begin(const SendOp& op);
   /// Forgets a message that the stream has not taken.
   void withdraw(std::uint64_t token);
@@ -38,7 +38,8 @@ class GroupProtocol : MessengerParts {
   /// The kind of messages that a stream carries. A segment that begins a message of the other kind is
   /// refused.
   enum class Content : std::uint8_t { application, collectives };
-  /// Returns false if the segment has to wait until a receive is posted.
+  /// Returns false if the segment has to wait until a receive is posted or the store of unexpected messages
+  /// has capacity.
   bool ready(Channel& channel, const wire::Segment& segment, Content content);
   void arrive(Channel& channel, Assembly& assembly, const wire::Segment& segment, ConstBytes payload,
               Content content);

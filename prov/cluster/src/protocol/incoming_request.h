@@ -41,7 +41,7 @@ struct MessageHeader {
   bool tagged = false;
   bool has_data = false;
   bool confirm = false;   ///< the sender waits for `done`
-  bool internal = false;  ///< no receive of the application matches it
+  bool internal = false;  ///< no receive of the application matches the message
   std::uint64_t tag = 0;
   std::uint64_t data = 0;    ///< remote completion data
   std::uint64_t source = 0;  ///< announced messages: address of the bytes in the sender's memory, if offered
@@ -70,7 +70,7 @@ struct IncomingRequest {
   std::uint32_t id = 0;
   const Kind kind;
   bool report = true;
-  std::uint32_t sender_id = 0;  ///< id of the peer's request, if it was announced or waits for a confirmation
+  std::uint32_t sender_id = 0;  ///< id of the peer's request, if that was announced or waits for confirmation
   Channel* channel = nullptr;   ///< the sender's channel, once it is known
   void* context = nullptr;
   IovArray<Bytes> slices;
@@ -81,7 +81,7 @@ struct IncomingRequest {
   Hook<IncomingRequest> waiting;  ///< PullBudget::waiting
   Hook<IncomingRequest> direct;   ///< DirectCopy
   Hook<IncomingRequest> member;   ///< Channel::incoming, while the request pulls
-  Time noted{};                   ///< when note() first saw it (pending_operations.h)
+  Time noted{};                   ///< when note() first saw the request (pending_operations.h)
 
   std::span<const Bytes> buffers() const { return slices.all(); }
   void* first_byte() const { return buffers().empty() ? nullptr : buffers()[0].data(); }
@@ -96,7 +96,7 @@ struct MultiRecvBuffer;
 struct RecvRequest : IncomingRequest {
   RecvRequest() : RecvRequest(Kind::receive) {}
 
-  Channel* from = nullptr;  ///< the only sender that it matches; null: any
+  Channel* from = nullptr;  ///< the only sender whose messages the receive takes; null: any sender
   std::uint64_t tag = 0;    ///< the tag to match; once matched, the tag of the message
   std::uint64_t ignore = 0;
   Hook<RecvRequest> queue;   ///< MatchQueue
@@ -109,7 +109,7 @@ struct RecvRequest : IncomingRequest {
   bool deferred = false;  ///< belongs to a deferred work queue
   bool has_data = false;
   bool confirm = false;               ///< the sender waits for `done`
-  bool last = false;                  ///< its completion also reports the release of the MultiRecvBuffer
+  bool last = false;                  ///< the completion also reports the release of the MultiRecvBuffer
   std::uint64_t data = 0;             ///< remote completion data
   MultiRecvBuffer* buffer = nullptr;  ///< the buffer that this piece belongs to
 

@@ -1,6 +1,6 @@
 // Decides whether a message matches a receive, and indexes large numbers of receives and messages. A message
-// and a receive that match have the same key under the receive's mask. So an index needs one lookup for each
-// mask.
+// and a receive that match have the same key under the receive's mask (match_key). So an index needs no more
+// than two lookups for each mask: one with the message's sender, and one for receives from any sender.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ inline bool fits(const Channel* wanted, std::uint64_t wanted_tag, std::uint64_t 
 /// Returns the key of a message or a receive under the mask `ignore`. `channel`: the sender, or null for any
 /// sender. Equal senders and equal masked tags give equal keys.
 inline std::uint64_t match_key(const Channel* channel, std::uint64_t tag, std::uint64_t ignore) {
-  // Channels lie far apart in memory, so the low bits of their addresses carry no information. Tags are
-  // mostly small numbers.
+  // Most tags are small numbers. The shift keeps the address out of the low bits, in which such tags differ.
+  // Therefore two messages with different senders or tags rarely get the same key.
   return (tag & ~ignore) ^ (static_cast<std::uint64_t>(reinterpret_cast<std::uintptr_t>(channel)) << 20);
 }
 
@@ -63,9 +63,10 @@ class PostedIndex {
 };
 
 /// An index of many unexpected messages. A receive may look for a message under any mask, so the keys are not
-/// known until receives show which masks they use. A lookup has a mask, and asks for one sender or for any.
-/// These two properties are its kind. A kind that causes two long walks in a row gets a view. There are two
-/// views, and a new view replaces the older of them. Lookups of other kinds walk the list.
+/// known until receives show which masks they use. A lookup has a mask, and asks for one sender or for any
+/// sender. These two properties are the kind of the lookup. If lookups of one kind cause two long walks in a
+/// row, this kind gets a view. There are two views, and a new view replaces the older of them. Lookups of
+/// other kinds walk the list.
 class UnexpectedIndex {
  public:
   UnexpectedIndex() = default;

@@ -1,10 +1,11 @@
 // A match queue holds posted receives and unexpected messages. Receives match in the order of posting,
-// whether they name their sender (directed) or accept any (wildcard). Messages are found in the order of
-// arrival.
+// whether they name their sender (directed) or accept any sender (wildcard). Messages are found in the order
+// of arrival.
 //
 // Most programs have few receives and few stored messages, or match them in order. In both cases, walking the
-// list is fastest. After a walk of more than kWalkMax steps, the queue builds an index (match_index.h). With
-// an index, a lookup among ten thousand entries costs no more than a lookup among a few.
+// list is fastest. After a walk of more than kWalkMax steps along the receives, or two such walks along the
+// messages, the queue builds an index (match_index.h). With an index, a lookup among ten thousand entries
+// costs no more than a lookup among a few.
 #pragma once
 
 #include <array>
@@ -17,7 +18,7 @@ namespace cluster::protocol {
 class MatchQueue {
  public:
   void post(RecvRequest& receive);
-  /// Returns true if the receives are indexed, because there are many.
+  /// Returns true if the posted receives are indexed.
   bool indexed() const { return posted_index_.in_use(); }
   /// Like post(), for a queue that is not indexed().
   void post_unindexed(RecvRequest& receive) { posted_.push_back(receive); }
@@ -40,12 +41,12 @@ class MatchQueue {
   void withdraw_oldest() { posted_.pop_front(); }
   /// What match_among_few() has found among the first few receives.
   struct Look {
-    RecvRequest* receive;  ///< the first that matches; it stays in the queue
+    RecvRequest* receive;  ///< the first receive that matches, or null; it stays in the queue
     bool whole;            ///< a match was found, or all receives were checked
-    bool awaits_sender;    ///< a checked receive could take another message of this sender
+    bool awaits_sender;    ///< false: no checked receive takes messages of this sender
   };
   Look match_among_few(const Channel* channel, std::uint64_t tag) const;
-  /// Returns true if a receive matches.
+  /// Returns true if a posted receive matches this message.
   bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
   /// Returns the first posted receive with this context, or null. The receive stays in the queue.
   RecvRequest* find_context(const void* context) const;

@@ -297,8 +297,8 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
   if (charge > 0) control_.release(channel, charge);
 }
 
-/// Called whenever the store has changed. The store is not scarce while it holds less than the smallest
-/// allowed part, because no peer can exceed its part in this case.
+/// Must be called whenever the store has changed. As long as the messages of all peers together are fewer
+/// than one peer may store, no peer can have exceeded its part. Then `scarce_` is false.
 void Matcher::update_scarce() {
   scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
             bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;

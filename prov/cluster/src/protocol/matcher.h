@@ -4,12 +4,13 @@
 // messages that have arrived.
 //
 // The store of unexpected messages is bounded. While it is far from full, ready() is a single test. When the
-// store is fuller, each peer may have at most an eighth of `unexpected_max` messages in it. A message from a
-// peer outside the address vector is accepted only while the store is less than half full. If a segment would
-// begin a message beyond these limits, the segment stays with its carrier, and so do all ordered segments
-// behind it. Two kinds of messages are accepted nevertheless. The first kind matches a posted receive. The
-// second kind comes from a peer for which this side waits, because the segment for which this side waits may
-// be behind the message. The second kind is accepted only up to a hard limit.
+// store is fuller, each peer may have at most an eighth of `unexpected_max` messages in the store. A message
+// from a peer outside the address vector is accepted only while the store is less than half full. If a
+// segment would begin a message beyond these limits, the segment stays with its carrier, and so do all
+// ordered segments behind it. Two kinds of messages are accepted nevertheless. The first kind matches a
+// posted receive. The second kind comes from a peer for which this side waits. The awaited segment may be
+// behind the message, and would never arrive if the message had to wait. The second kind is accepted only up
+// to a hard limit.
 #pragma once
 
 #include "base/pool.h"
@@ -28,14 +29,15 @@ class Matcher {
   /// Posts a receive, or completes it with a stored message. `from`: the sender, or null for any sender.
   Status receive(Channel* from, const RecvOp& op);
   bool cancel(const void* context);
-  /// Changes the application's receives that accept only `from`, so that they accept only `to`. Keeps their
-  /// order. Such a receive takes a message from `to` that is stored already.
+  /// Changes the application's receives that accept only `from`, so that they accept only `to`. Keeps the
+  /// order among these receives. If a stored message from `to` matches such a receive, the receive takes the
+  /// message.
   void redirect(const Channel& from, Channel& to);
-  /// If a stored message matches `wanted`, gives this message to `wanted`, which was just added to the shared
-  /// receives. Returns true if `wanted` no longer waits. `from`: as for receive().
+  /// Gives the first stored message that matches `wanted` to `wanted`. The caller must have added `wanted` to
+  /// the shared receives. Returns true if `wanted` no longer waits. `from`: as for receive().
   bool take_shared(Channel* from, const SharedReceives::Receive& wanted);
-  /// Gives the peer's stored messages to shared receives that wait. Called when messages of this peer may
-  /// take shared receives from now on.
+  /// Gives the stored messages of the peer `from` to shared receives that match. Must be called when a change
+  /// first allows messages of this peer to take shared receives.
   void offer_stored(const Channel& from);
 
   // --- arrivals ---
@@ -67,7 +69,7 @@ class Matcher {
   UnexpectedMessage* store(Channel& channel, const MessageHeader& header, std::size_t bytes,
                            ConstBytes payload);
   /// Returns true if no receive will ever be posted for this message. This is so for an internal message that
-  /// its listener does not want, for example because its collective operation has failed or is over.
+  /// the InternalListener does not want, for example because its collective operation has failed or is over.
   bool unwanted(const Channel& channel, const wire::Segment& first) const {
     if (!first.internal()) [[likely]]
       return false;
@@ -80,11 +82,11 @@ class Matcher {
   /// Drops a stored message. Its sender sees a normal completion.
   void discard(UnexpectedMessage& message);
 
-  /// Called by Messenger::fail() when the peer is lost. Complete messages stay. Incomplete messages stay
-  /// without their bytes. A receive that takes such a message later ends with `status`, as if it had been
-  /// posted before the loss.
+  /// Called by Messenger::fail() when the peer is lost. Complete messages stay in the store. Of incomplete
+  /// messages, only the headers stay. A receive that takes such a header later ends with `status`, as if the
+  /// receive had been posted before the loss.
   void fail_messages(Channel& channel, Status status);
-  /// Returns the number of the channel's stored messages that are incomplete and have no receive.
+  /// Returns the number of the channel's stored messages that are incomplete and available().
   static std::size_t incomplete(const Channel& channel);
   /// Ends receives that wait for this peer alone. Receives of internal messages always end, because neither a
   /// collective operation nor a connection continues with the peer's next incarnation. Receives of the

@@ -152,7 +152,7 @@ void Messenger::take_turns(Channel& channel) {
   }
 }
 
-/// Posts as much of the request as the carrier takes. The request is at the head of the ordered queue.
+/// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
 /// Returns true if the carrier has taken the whole request, which has left the queue in this case.
 bool Messenger::advance(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
@@ -175,7 +175,8 @@ bool Messenger::advance_message(SendRequest& request) {
   return request.rendezvous ? rendezvous_.announce(request) : eager_.advance(request);
 }
 
-/// Posts bytes of the request at the head of the bulk queue. Returns false if the carrier has no space.
+/// Posts bytes of the request, which must be at the head of the bulk queue. Returns false if the carrier has
+/// no space.
 bool Messenger::stream(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
   if (request.kind == Kind::read_response) return rma_target_.stream(static_cast<ReadResponse&>(request));

@@ -1,14 +1,14 @@
-// The protocol of one endpoint. It turns operations into segments, and segments into completions. It knows
-// messages, matching, credit and remote memory. It knows nothing about frames, rings or threads. It learns
-// the time only from its arguments.
+// The messenger is the protocol of one endpoint. It turns operations into segments, and segments into
+// completions. It knows messages, matching, credit and remote memory. It knows nothing about frames, rings or
+// threads. It learns the time only from its arguments.
 //
 // The parts with their own state are in messenger_parts.h. Above them:
 //   EagerProtocol, RendezvousProtocol  short messages, long ones
 //   RemoteAccess, RmaTarget            remote writes and reads, of this side and of peers
 //   AtomicProtocol                     both sides of atomics
-// The messenger itself passes arriving segments to these parts, and lets the requests of a channel take
-// turns. When a carrier has space, the messenger first posts the kept control segments of the carrier's
-// channel. Then it posts requests from the channel's ordered queue and bulk queue in turns.
+// The messenger itself passes arriving segments to these parts. When a carrier has space, the messenger posts
+// what waits on the carrier's channel: first the control segments, then the requests of the ordered queue,
+// then those of the bulk queue. Only long operations in the ordered queue take turns with bulk requests.
 //
 // The engine calls the messenger under the engine lock and drives the carriers. The messenger only posts
 // segments to the carriers. Nothing here blocks: if the carrier has no space, the channel keeps the segment,
@@ -40,8 +40,8 @@ class Messenger {
   Status atomic(Channel& channel, const AtomicRmaOp& op) { return atomics_.post(channel, op); }
   /// Returns how many more operations the application may begin.
   std::size_t tx_size_left() const { return outgoing_.left(); }
-  /// Returns the part that posts, cancels and peeks receives. It also stores the messages that wait for a
-  /// receive.
+  /// Returns the part that posts and cancels receives, peeks for messages, and stores the messages that wait
+  /// for a receive.
   Matcher& matcher() { return matcher_; }
   const Matcher& matcher() const { return matcher_; }
   /// Returns the part that serves peers' accesses to registered memory.
@@ -80,8 +80,8 @@ class Messenger {
   /// Posts segments that waited for space in a carrier, and copies pieces of large messages from peers on
   /// this node.
   void pump();
-  /// Like pump(). It also lends the pull budget of stalled peers to others. Call it after all arrivals up to
-  /// `now` have been processed.
+  /// Like pump(), but also lends the pull budget of stalled peers to others. All arrivals up to `now` must
+  /// have been processed before this call.
   void pump(Time now) {
     pulls_.check_stalls(now);
     if (busy()) pump();
@@ -116,7 +116,7 @@ class Messenger {
 
   /// Returns true if an operation is in progress.
   bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || rma_.pending(); }
-  /// Returns true if anything here refers to the channel.
+  /// Returns true if a receive, a message or a request in this messenger refers to the channel.
   bool references(const Channel& channel) const;
 
  private:

@@ -1,4 +1,5 @@
-// The parts of one messenger, from the bottom up. Each protocol above them inherits these members.
+// The parts of one messenger, from the bottom up. The classes above these parts (messenger.h) inherit the
+// references.
 #pragma once
 
 #include "protocol/matcher.h"
@@ -11,7 +12,7 @@ struct MessengerParts {
   CompletionReporter& reporter_;  ///< reports completions and updates counters
   ControlSender& control_;        ///< control segments; lists of channels with segments to post
   OutgoingRequests& outgoing_;    ///< operations of this side and responses to peers: memory, limit, order
-  PullReceiver& pulls_;           ///< everything that is pulled
+  PullReceiver& pulls_;           ///< requests whose bytes this side pulls from peers
   Matcher& matcher_;              ///< posted receives and unexpected messages
 };
 

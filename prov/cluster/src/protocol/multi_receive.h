@@ -3,10 +3,11 @@
 // the free space. Pieces are packed without gaps, in the order of matching. A message longer than the free
 // space is truncated.
 //
-// The buffer is closed when less than the minimum is free, or when the application or a failure ends it. A
-// closed buffer leaves the queue. It is complete when its last piece is complete, which may be later. Its
-// release is reported exactly once, after all pieces. If the last piece is a plain success, its completion
-// also reports the release. Otherwise a separate entry reports it.
+// The buffer is closed when fewer bytes than its minimum are free, or when the application or a failure ends
+// it. A closed buffer leaves the queue. Its last piece may complete later; then the buffer is complete, too.
+// The release of the buffer is reported exactly once, after all messages. If the last piece succeeds and is
+// not truncated, the completion of this piece normally reports the release as well. Otherwise a separate
+// entry reports the release.
 #pragma once
 
 #include "protocol/completion_reporter.h"

@@ -55,7 +55,7 @@ struct SendOp {
   /// FI_MORE: another operation follows at once, so do not transmit for this one alone
   bool more = false;
   bool fence = false;     ///< begin after all earlier operations to this peer are complete
-  bool internal = false;  ///< no receive of the application matches it; tagged; see InternalListener
+  bool internal = false;  ///< for the peer's InternalListener, never for a receive of the application
   bool deferred = false;  ///< of a deferred work queue; DeferredListener learns the outcome
   CompletionLevel completion_level = CompletionLevel::transmit;
 };
@@ -74,7 +74,7 @@ struct RecvOp {
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
   /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which are packed without
-  /// gaps. The buffer takes no more messages when fewer bytes than this are free. The buffer has one
+  /// gaps. The buffer takes no more messages when fewer bytes than this are free. The buffer must have one
   /// slice.
   std::size_t min_multi_recv = 0;
   bool recv_claimed = false;     ///< receive the message claimed earlier with this context
@@ -153,7 +153,7 @@ struct ShortWrite {
   static constexpr std::size_t kBytesMax = 4096;
 };
 
-/// The same for a remote read.
+/// A remote read of one range into one buffer, without options. It may take the access lane, too.
 struct ShortRead {
   std::uint64_t address;
   std::uint64_t key;

@@ -59,8 +59,8 @@ class IovArray {
   };
 };
 
-/// An RMA operation that is split into several requests, one for each remote range. It is complete when all
-/// of these requests are complete.
+/// An RMA operation that has several remote ranges, or belongs to a deferred work queue. Each range has its
+/// own request. The operation is complete when all of these requests are complete.
 struct RmaGroup {
   std::uint32_t id = 0;
   void* context = nullptr;
@@ -75,7 +75,7 @@ struct RmaGroup {
 struct RmaRange {
   RmaIov remote{};
   std::size_t base = 0;       ///< where the range begins in the local buffers
-  RmaGroup* group = nullptr;  ///< null if it is the only range
+  RmaGroup* group = nullptr;  ///< null if the operation has none
   bool first = true;          ///< the first range of the operation
   bool last = true;
 };
@@ -111,7 +111,7 @@ struct OutgoingRequest {
   std::unique_ptr<std::byte[]> copy;  ///< bytes of an injected operation that had to queue, or of a response
   Hook<OutgoingRequest> queue_hook;   ///< TxQueues::ordered or TxQueues::bulk
   Hook<OutgoingRequest> member;       ///< Channel::outgoing or RmaState::responses
-  Time noted{};                       ///< when note() first saw it (pending_operations.h)
+  Time noted{};                       ///< when note() first saw the request (pending_operations.h)
 
   /// Returns true for responses to operations of the peer.
   bool response() const { return kind >= Kind::read_response; }
@@ -136,8 +136,8 @@ struct PullRange {
 };
 
 /// The largest number of requested ranges of one message that wait for the carrier. Adjacent ranges count as
-/// one, unless they carry an address. Pulls arrive in order, except after a loss. A peer that requests more
-/// ranges violates the protocol.
+/// one, unless they carry an address. A correct peer needs only a few ranges, because its pulls continue each
+/// other, and arrive in order except after a loss. A peer that requests more ranges violates the protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
 /// The ranges of one message that the peer has requested and the carrier has not taken yet, in the order of

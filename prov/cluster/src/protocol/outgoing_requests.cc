@@ -18,8 +18,8 @@ bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
 }
 
 /// A fenced operation begins when all earlier operations are complete. The last range of a write waits until
-/// all its other ranges are complete. The target reports and counts the write when the last range arrives. It
-/// must not report a write that has failed.
+/// all other ranges of the write are complete. The reason is that the target reports and counts the write
+/// when the last range arrives, and must not report a write that has failed.
 bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.kind == Kind::write) {
@@ -46,8 +46,9 @@ bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
   return true;
 }
 
-/// Returns true for the usual message: the carrier has taken all of it, the message waited only for
-/// acknowledgements, and the application learns of the outcome.
+/// Returns true if the message is complete, so that CompletionReporter::succeeded() may report it. The
+/// carrier has taken the whole message, and the peer has acknowledged it. The message needs no `done`, and is
+/// not deferred.
 bool OutgoingRequests::whole(const SendRequest& request) {
   return request.state == OutgoingRequest::State::posted && request.unanswered == 0 &&
          !request.queue_hook.linked && request.status == Status::ok &&

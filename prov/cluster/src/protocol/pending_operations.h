@@ -4,8 +4,9 @@
 // Posting an operation does not read the clock, because that would slow down each message. Instead, note()
 // writes the time into all operations that it has not seen before. The engine calls note() a few times a
 // second while an operation is in progress. Therefore the listed age of an operation is too short by up to
-// the time between two calls. An operation that note() has not seen has no age. Most lists are in the order
-// of posting, so note() visits only the new operations at their end.
+// the time between two calls. An operation that note() has not seen has no age. Most lists of operations are
+// in the order of posting. note() visits such a list from the end, and stops at the first operation that it
+// has seen before.
 #pragma once
 
 #include <cstddef>
@@ -38,12 +39,12 @@ struct StoredMessage {
   std::uint64_t tag = 0;
 };
 
-/// Appends the oldest stored messages to `into` until it has `most` entries.
+/// Appends the oldest stored messages to `into` until `into` has `most` entries.
 void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most);
 /// Sets `noted` to `now` in each posted receive that has no message yet and was not noted before.
 void note(const Matcher& matcher, Time now);
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into);
-/// Does the same for all other operations in progress with one peer.
+/// The same two functions for all other operations in progress with one peer.
 void note(Channel& channel, Time now);
 void collect(const Channel& channel, std::vector<PendingOperation>& into);
 

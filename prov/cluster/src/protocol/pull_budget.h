@@ -1,29 +1,29 @@
 // Limits how many bytes are pulled from all senders at once, so that many-to-one traffic overruns neither
 // this host's switch port nor its receive ring. A transport dates pulls if it reports when they leave
-// (carrier::Traits). The network transport does so, and all its peers share that port, so their pulls share
-// one budget. All other peers share another budget, of fixed size.
+// (carrier::Traits). The network transport dates its pulls. The data for all of them comes through this
+// host's switch port, so these pulls share one budget. All other pulls share another budget, of fixed size.
 //
 // The budget of dated pulls adapts its size. It times one pull at a time, from the transmission of the pull
-// until its first bytes arrive, and subtracts the delay in both hosts. The smallest recent time is the base
-// delay. Any time beyond the base delay is queueing behind other pulled bytes. While queueing takes at most
-// kTarget, the budget grows. It doubles until the queueing of a timed pull exceeds kTarget. It doubles again
-// after a few timed pulls with hardly any queueing. Otherwise it grows by an eighth. If queueing takes more
-// than kTarget, the budget shrinks in proportion, at most by half. For example, the budget is tens of
-// kilobytes for a gigabit port, and a megabyte for a link at memory speed. The budget never shrinks below
-// kBudgetMin, which fits into the smallest switch buffers (64 KB). Without this minimum, one slow sender
-// could keep the budget small forever.
+// until the first requested bytes arrive, and subtracts the delay in both hosts. The smallest recent time is
+// the base delay. Any time beyond the base delay is queueing behind other pulled bytes. At first the budget
+// doubles with each timed pull. When a timed pull has queued longer than kTarget, the budget shrinks in
+// proportion, at most by half. Afterwards it grows by an eighth with each timed pull that queues at most
+// kTarget. After a few timed pulls in a row with hardly any queueing, it doubles again. For example, the
+// budget is tens of kilobytes for a gigabit port, and a megabyte for a link at memory speed. The budget never
+// shrinks below kBudgetMin, which fits into the smallest switch buffers (64 KB). Without this minimum, one
+// slow sender could keep the budget small forever.
 //
-// A peer is stalled if less than an eighth of its requested bytes arrives within kStallTimeout. This holds
-// only if this side has requested nothing from the peer in that time, and requests wait. If four times the
-// time of the latest timed pull is longer than kStallTimeout, this longer time counts instead. The share of a
-// stalled peer is lent to others, and this side requests nothing more from the peer. Once the peer sends
-// enough bytes again, its share counts again.
+// A peer is stalled if less than an eighth of the bytes requested from it arrives between two checks, and
+// nothing more is requested from it meanwhile. Two checks are kStallTimeout apart, or four times as long as
+// the latest timed pull took, whichever is longer. Checks are made only while requests have bytes left to
+// pull. The share of a stalled peer is lent to others, and this side requests nothing more from the peer.
+// Once the peer sends enough bytes again, it has its share again.
 //
 // The queueing delay does not show every full queue. If hundreds of senders start at once, the first pulls
-// are timed while the queue is full, so the base delay is too long. Later the queue drops bytes, and senders
-// stall. So each check that finds new stalls halves the budget, unless the hosts themselves answer slowly, as
-// on crowded nodes. Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the
-// target delay.
+// are timed while the queue is full. Then the base delay is too long, and the budget grows too large. Later
+// the queue drops bytes, and senders stall. So each check that finds new stalls halves the budget, unless the
+// hosts themselves answer slowly, as on nodes with more processes than processors. Sources: Homa (SIGCOMM
+// 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,8 @@ namespace cluster::protocol {
 struct ArrivalInfo {
   Time now{};
   /// The sum of the delays in both hosts. The delay in the peer's host lasts from the arrival of this side's
-  /// newest frame until the answer. The delay in this host lasts from the arrival of the answer until this
-  /// side reads it. Empty if unknown.
+  /// newest frame until the peer answers. The delay in this host lasts from the arrival of the answer until
+  /// this side reads it. Empty if unknown.
   std::optional<Duration> host_delay{};
 };
 
@@ -54,7 +54,7 @@ class PullBudget {
   /// Requests with bytes left to pull, in the order of their turns.
   List<IncomingRequest, &IncomingRequest::waiting> waiting;
 
-  /// Returns the size of the largest piece that one pull requests.
+  /// Returns the largest number of bytes that one pull requests: the size of a piece.
   std::size_t piece() const {
     return std::clamp(std::bit_floor(limit_ / kPullsInFlight), kPieceMin, kPieceMax);
   }
@@ -63,13 +63,13 @@ class PullBudget {
   bool may_pull(const IncomingRequest& request) const {
     return !request.channel->pull.stalled && request.pull.in_flight() + piece() <= kPullsInFlight * piece();
   }
-  /// Returns true if another piece fits into the budget.
+  /// Returns true if another piece fits into the budget, or if no bytes are in flight.
   bool available() const { return in_flight_ + piece() <= limit_ || in_flight_ == 0; }
-  /// Records that a request waits for the budget. The budget grows only if a request has waited for it.
+  /// Records that a request waits because the budget is used up. The budget grows only if this has happened.
   void mark_limited() { limited_ = true; }
   std::size_t limit() const { return limit_; }
 
-  /// Counts the next `bytes` bytes as requested.
+  /// Counts the next `bytes` bytes of the request as requested.
   void pulled(IncomingRequest& request, std::size_t bytes);
   /// Counts `bytes` bytes at `offset` as arrived.
   void arrived(IncomingRequest& request, std::size_t offset, std::size_t bytes, const ArrivalInfo& info);
@@ -80,8 +80,8 @@ class PullBudget {
   void on_transmit(Time now) {
     if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
   }
-  /// Checks for stalled peers. Call it after all arrivals up to `now` have been counted. Returns true if it
-  /// has lent a peer's share to others.
+  /// Checks for stalled peers. All arrivals up to `now` must have been counted before. Returns true if a
+  /// peer's share is newly lent to others.
   bool check_stalls(Time now);
   /// Returns when check_stalls() must be called, or kNever if no request has bytes left to pull.
   Time deadline() const { return waiting.empty() ? kNever : check_at_; }
@@ -98,7 +98,8 @@ class PullBudget {
   /// A peer is stalled if less than 1/kStallDivisor of its bytes in flight arrives between two checks for
   /// stalls.
   static constexpr std::size_t kStallDivisor = 8;
-  /// If the hosts took longer than this for the latest timed pull, the hosts themselves cause the stalls.
+  /// If the hosts took longer than this for the latest timed pull, stalls do not halve the budget, because
+  /// the hosts themselves cause the stalls.
   static constexpr Duration kHostDelayMax = 250us;
   static constexpr Duration kBaseDelayWindow = 10s;
 

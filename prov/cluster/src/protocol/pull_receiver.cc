@@ -13,7 +13,7 @@ using Device = PullProgress::Device;
 /// Shorter messages are pulled as segments: to register memory with a device takes as long as to copy them.
 constexpr std::size_t kDeviceMin = 32 * 1024;
 
-/// Returns how many bytes to request next, or 0 if enough bytes are in flight.
+/// Returns how many bytes to request next. Returns 0 if nothing is to be requested now.
 std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) {
   if (request.pull.source != 0) return DirectCopy::next_pull(request.pull);
   if (!budget.may_pull(request)) return 0;
@@ -29,8 +29,9 @@ wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
           .total = piece};
 }
 
-/// Counts the next piece of a read as requested, and returns the segment that requests it. Of all segments
-/// that request parts of a read, only the last has no kMore. When it arrives, the target counts the read.
+/// Returns the segment that requests the next piece of a read. Of all segments that request parts of a read,
+/// only the last has no kMore. When this last segment arrives, the target counts the read. To find the last
+/// segment, the function counts the ranges of the read. Therefore it must be called only once for each piece.
 wire::Segment request_read(ReadRequest& read, std::size_t piece) {
   const RmaRange& range = read.range;
   const bool range_requested = read.pull.requested + piece == read.pull.end;
@@ -150,7 +151,7 @@ void PullReceiver::schedule(PullBudget& budget) {
 }
 
 /// Returns the request to which the segment's `bytes` bytes belong. Returns null if these bytes were not
-/// requested, or have already arrived.
+/// requested, or if the request has fewer bytes in flight.
 IncomingRequest* PullReceiver::find_requested(const Channel& channel, const wire::Segment& segment,
                                               std::size_t bytes) {
   IncomingRequest* const request = pool_.find(segment.peer_id);

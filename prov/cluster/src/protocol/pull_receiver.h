@@ -1,7 +1,7 @@
 // Pulls bytes from peers: for announced messages, for remote reads of this side, and for large remote writes
 // of peers. A budget limits the requested bytes of all senders together (pull_budget.h). Therefore even many
-// senders cannot overrun one receiver (the argument of Homa and CLIC). The bytes of a request may arrive in
-// any order. Each byte is copied once, from the carrier into the application's buffer.
+// senders cannot overrun one receiver (as in Homa and CLIC). The bytes of a request may arrive in any order.
+// Each byte is copied once, from the carrier into the application's buffer.
 #pragma once
 
 #include "protocol/direct_copy.h"
@@ -19,7 +19,8 @@ class PullReceiver {
   const IncomingPool& pool() const { return pool_; }
   MultiReceive& multi_receive() { return multi_; }
 
-  /// Begins to pull the bytes of a request. Its sender, length and source are known.
+  /// Begins to pull the bytes of a request. The caller must have set the request's channel, length and
+  /// source.
   void start(IncomingRequest& request);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
   /// Like on_bulk(), for a run of bulk segments that continue each other.
@@ -41,7 +42,7 @@ class PullReceiver {
   bool idle() const { return direct_.idle(); }
   /// Returns true if a device reads messages, or is about to.
   bool device_reading() const { return device_reads_ != 0; }
-  /// Copies one piece for each request if this side can read the sender's memory.
+  /// Copies one piece for each request whose sender's memory this side can read.
   void copy_in();
   /// Distributes the budget again after a peer is lost, because the peer's share has become free.
   void reschedule();
@@ -71,7 +72,7 @@ class PullReceiver {
   IncomingPool pool_;
   MultiReceive multi_;
   DirectCopy direct_;
-  PullBudget found_budget_;       ///< limits the pulls that their transport dates (carrier::Traits)
+  PullBudget found_budget_;       ///< limits the pulls that a transport dates (carrier::Traits)
   PullBudget fixed_budget_;       ///< limits all other pulls
   std::size_t device_reads_ = 0;  ///< requests whose PullProgress::device is not `none`
 };

@@ -5,9 +5,9 @@
 // after remove() has returned, and an atomic operation excludes all other accesses by segments. The lock is
 // held only while one segment, or one run of segments, is copied.
 //
-// Peers on this node may also access regions without this process (RegionOffers). These accesses do not take
-// the lock, but remove() waits until they have ended. Accesses that this process has to count always go
-// through this table.
+// Peers on this node may also access regions without the help of this process (RegionOffers). These accesses
+// do not take the lock, but remove() waits until they have ended. Accesses that this process has to count
+// always go through this table.
 #pragma once
 
 #include <cstddef>

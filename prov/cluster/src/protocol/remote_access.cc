@@ -129,8 +129,8 @@ void RemoteAccess::begin(Channel& channel, const WriteOp& op, const RmaRange& ra
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
   // The bytes of a queued or announced request are transmitted later, so they are copied now. The calls above
-  // may already have completed the request and freed it, so this code first checks by the id that it still
-  // exists.
+  // may already have completed and freed the request, so this code first checks by the id that the request
+  // still exists.
   if (op.inject && outgoing_.find(channel, id) == &request && request.state != State::posted &&
       request.state != State::submitted) {
     outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
@@ -143,7 +143,8 @@ bool RemoteAccess::advance(WriteRequest& request) {
   const bool failed_before = range.group != nullptr && range.group->status != Status::ok;
   if (failed_before && range.last && request.posted == 0) {
     // The target reports the whole write when the last range arrives. Therefore the last range of a failed
-    // write must not arrive. If the range has already begun, though, the target waits for its rest.
+    // write must not arrive. If a part of the last range is posted, the rest must follow, because the target
+    // waits for it.
     outgoing_.complete(request, range.group->status);
     return true;
   }

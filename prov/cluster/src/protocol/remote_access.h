@@ -19,12 +19,12 @@
 //
 // This class alone decides whether an access may take effect now. An access must not overtake earlier
 // operations in progress if it is fenced or follows a fenced operation, or if the Ordering forbids it. Some
-// operations in progress are known only to the transport, for example messages in a ring and pending puts. In
-// this case AccessTerms say which operations the access must not overtake. A transport that cannot guarantee
-// this refuses the access. Pending accesses are counted, so that later operations can wait for them: a
-// pending get counts as a read. A pending put counts as an announced write, unless the transport keeps puts
-// in order (MemoryAccess::in_order). A message waits until all earlier announced writes are complete.
-// Therefore the target always sees a message after the writes before it.
+// operations in progress are known only to the transport, for example messages in a ring and pending puts.
+// AccessTerms tell the transport which of these the access must not overtake. A transport that cannot
+// guarantee this refuses the access. Pending accesses are counted, so that later operations can wait for
+// them. A pending get counts as a read. A pending put counts as an announced write, unless the transport
+// keeps puts in order (MemoryAccess::in_order). A message waits until all earlier announced writes are
+// complete. Therefore the target always sees a message after the writes before it.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -36,24 +36,24 @@ class RemoteAccess : MessengerParts {
   explicit RemoteAccess(const MessengerParts& parts) : MessengerParts(parts) {}
 
   /// Tries the first way. Returns true if the operation is complete, has failed, or is pending. Returns false
-  /// if nothing was done, and the operation has to go the second way.
+  /// if the operation has to go the second way.
   bool write_at_once(Channel& channel, const WriteOp& op);
   bool read_at_once(Channel& channel, const ReadOp& op);
   Status write(Channel& channel, const WriteOp& op) {
     return write_at_once(channel, op) ? Status::ok : request_writes(channel, op);
   }
-  /// Sends the operation the second way. Operations of deferred work queues must go this way, because a
-  /// pending access of a transport has no place for the listener.
+  /// Sends the operation the second way. Operations of deferred work queues must go this way, because the
+  /// AccessTicket of the first way does not say that an operation is deferred.
   Status request(Channel& channel, const WriteOp& op) { return request_writes(channel, op); }
   Status request(Channel& channel, const ReadOp& op) { return request_reads(channel, op); }
   Status read(Channel& channel, const ReadOp& op) {
     return read_at_once(channel, op) ? Status::ok : request_reads(channel, op);
   }
 
-  /// Posts as much of the request as the carrier takes. The request is at the head of the queue. Returns true
-  /// if the carrier has taken all of it.
+  /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
+  /// Returns true if the request has left the queue.
   bool advance(WriteRequest& request);
-  /// Begins a queued read, whose turn has come.
+  /// Begins a queued read. The turn of the read must have come.
   void start(QueuedRead& queued);
 
   /// Returns true if accesses that were submitted to transports are not complete.
@@ -96,7 +96,8 @@ inline AccessTerms RemoteAccess::terms(const Channel& channel, bool copied) cons
           (reads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0};
 }
 
-/// Returns false if the access must wait. Otherwise terms() says which operations it must not overtake.
+/// Returns false if the access must wait. Otherwise terms() says which operations the access must not
+/// overtake.
 template <bool reads>
 inline bool RemoteAccess::may_go(const Channel& channel, bool fence) const {
   if (channel.rma.reads != 0) [[unlikely]] {

@@ -1,6 +1,6 @@
-// Serves peers' accesses to registered memory that need this side's library. Only this side knows whether the
-// memory may be accessed, and it copies under the lock of the region table (region_table.h). Therefore a
-// closed region is never accessed again.
+// Serves peers' accesses to registered memory that need this side's library. This side checks whether the
+// memory may be accessed, and copies the bytes, under the lock of the region table (region_table.h).
+// Therefore a closed region is never accessed again.
 //
 // Small writes arrive in order with messages. Large writes are announced, and this side pulls them into their
 // region. The answer `done` to a write means that the bytes are in the region. If the initiator sees the

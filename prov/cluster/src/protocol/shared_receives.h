@@ -1,15 +1,16 @@
 // Receives that several endpoints share (a shared receive context, fi_srx_context(3)). They wait here until a
 // message to one of the endpoints takes them, in the order of posting.
 //
-// Each endpoint has an engine with its own lock, so this class has a lock, too. A thread that holds this lock
-// takes no engine lock. If an arrival matches none of the endpoint's own receives, the engine searches here
-// while it holds its own lock (Matcher::match). A thread that posts a receive first adds it here. A message
-// for it may be stored already, so the thread then offers the receive to one engine after the other
-// (Matcher::take_shared).
+// Each endpoint has an engine with its own lock, so this class has a lock, too. A thread that holds the lock
+// of this class must not take an engine lock. If an arrival matches none of the endpoint's own receives, the
+// engine searches here while the engine lock is held (Matcher::match). A thread that posts a receive first
+// adds the receive here. A message that matches may be stored already, so the thread then offers the receive
+// to one engine after the other (Matcher::take_shared).
 //
 // Invariant: once the call that has posted a receive returns, no endpoint stores a message that the receive
-// matches. An engine searches here before it stores a message, and holds its lock during both steps. So
-// either the engine has found the receive, or the thread that posts the receive comes to this engine later.
+// matches. An engine searches here before it stores a message, and the engine lock is held during both steps.
+// So either the engine has found the receive, or the thread that posts the receive offers it to this engine
+// later and finds the message.
 #pragma once
 
 #include <array>
@@ -50,9 +51,10 @@ class SharedReceives {
 
   /// Adds a receive behind all others, and returns it with its number. Throws if there is no memory.
   Receive add(const RecvOp& op);
-  /// Removes the receive with this number. Returns false if a message or a call has taken it.
+  /// Removes the receive with the number of `receive`. Returns false if a message or a call has taken it.
   bool claim(const Receive& receive);
-  /// Removes and returns the oldest receive for this message. `sender()`: the sender's address handle.
+  /// Removes and returns the oldest receive that matches the message. `sender()` returns the sender's address
+  /// handle.
   template <typename Sender>
   std::optional<Receive> take(bool tagged, std::uint64_t tag, Sender&& sender) {
     return take_if(tagged, [&](const Receive& each) { return fits(each, tag, sender); });

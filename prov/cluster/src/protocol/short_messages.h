@@ -1,7 +1,7 @@
-// The protocol's part of the frame lane (reliability/frame_lane.h). It sends a short message for which
-// nothing has to be posted first, and delivers a short message to a receive that waits for it. Each function
-// first checks whether the message is ordinary. If it is not, the function does nothing, and the message
-// takes the general path (EagerProtocol).
+// The protocol's part of the frame lane (reliability/frame_lane.h). It sends a short message before which
+// nothing else has to be posted, and delivers a short message to a receive that waits for it. Every other
+// message takes the general path (EagerProtocol). For such a message, send() and charge() return false,
+// receive_for() returns null, and none of these functions changes anything.
 #pragma once
 
 #include "base/bytes.h"
@@ -13,14 +13,14 @@ class ShortMessages : MessengerParts {
  public:
   explicit ShortMessages(const Messenger& messenger) : MessengerParts(messenger.parts()) {}
 
-  /// Decides where arrivals are reported. Called when the endpoint's bindings have changed.
+  /// Decides where arrivals are reported. Must be called after each change of the endpoint's bindings.
   void attach() {
     const EndpointBindings& bindings = context_.bindings;
     const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
     rx_queue_ = plain ? bindings.rx_queue : nullptr;
   }
-  /// Returns the queue in which arrivals are reported. Null if the endpoint must also report them in another
-  /// way; then deliver() must not be called.
+  /// Returns the queue in which arrivals are reported. Returns null if the endpoint has no such queue, or has
+  /// to report arrivals in another way as well. In this case deliver() must not be called.
   CompletionQueue* rx_queue() const { return rx_queue_; }
 
   /// Sends the message by post(token), which returns false if the carrier does not take it. The message is
@@ -59,7 +59,8 @@ class ShortMessages : MessengerParts {
   bool charge(Channel& channel, const wire::EagerHeader& header) const {
     return channel.credit.pass(header.length, ahead_);
   }
-  /// Delivers the message to the receive, and returns its completion. The caller reports it.
+  /// Delivers the message to the receive, and returns the completion of the receive. The caller must report
+  /// the completion.
   Success deliver(Channel& channel, RecvRequest& receive, const wire::EagerHeader& header,
                   const std::byte* payload) {
     std::byte* const buffer = receive.buffers()[0].data();

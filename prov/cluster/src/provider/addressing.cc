@@ -69,13 +69,13 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
   return resolve(node, service, family, flags, reason);
 }
 
-/// Converts an address from the hints. If it is not in the format that the hints name, returns an empty
-/// address and sets `reason` to the cause.
+/// Converts an address from the hints. If the address is not in the format that the hints name, returns an
+/// empty address and sets `reason` to the cause.
 SocketAddress from_hint(const void* address, std::size_t size, std::uint32_t format, std::string& reason) {
   const Family family = api::family_of_format(format);
   const SocketAddress found = SocketAddress::from(static_cast<const sockaddr*>(address), size);
   if (found.empty() || (family != Family::none && found.family() != family)) {
-    reason = "the address in the hints is not a socket address of addr_format";
+    reason = "the address in the hints does not have the format that addr_format names";
     return {};
   }
   return found;

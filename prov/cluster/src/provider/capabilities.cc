@@ -12,7 +12,7 @@ namespace cluster::provider {
 namespace {
 
 /// Returns true if callers of this API version use mr_mode as an enumeration (FI_MR_BASIC or FI_MR_SCALABLE).
-/// For newer callers it is a set of bits.
+/// For newer callers, mr_mode is a set of bits.
 bool old_registration(std::uint32_t version) { return FI_VERSION_LT(version, FI_VERSION(1, 5)); }
 
 /// Returns the names of capabilities. A bit without a name, which may belong to a newer libfabric, appears as
@@ -187,7 +187,8 @@ std::uint64_t share(std::uint64_t granted, std::uint64_t side, std::uint64_t hin
 }
 
 /// Returns the traffic class for the answer. A request for any class is accepted, because many programs ask
-/// for one that they do not need. The answer says FI_TC_BEST_EFFORT, because all traffic has one class.
+/// for a class that they do not need. The answer to such a request is FI_TC_BEST_EFFORT, because all traffic
+/// has one class.
 std::uint32_t traffic_class(std::uint32_t asked) {
   return asked == FI_TC_UNSPEC ? FI_TC_UNSPEC : FI_TC_BEST_EFFORT;
 }
@@ -206,8 +207,8 @@ void describe_side(Attributes& attributes, const Capabilities& capabilities, std
 }
 
 /// Tags are compared bit by bit, so every format is supported. libfabric requires that each field in the
-/// answer is at least as large as the same field in the hint. The generic format has only fields of one bit,
-/// so the answer repeats the hint.
+/// answer is at least as large as the same field in the hint. kTagFormat has only fields of one bit, so the
+/// answer repeats any format in the hint.
 std::uint64_t tag_format(std::uint64_t hinted) { return hinted == 0 ? kTagFormat : hinted; }
 
 /// Returns the number of contexts for the answer: an endpoint has one of its own, or shares one.
@@ -280,7 +281,7 @@ bool shares_receives(const fi_info& hints) {
   return api::attributes_at(hints.ep_attr).rx_ctx_cnt == FI_SHARED_CONTEXT;
 }
 
-/// Endpoints that share receives have no buffers for several messages.
+/// Endpoints that share receives do not support FI_MULTI_RECV buffers.
 constexpr std::uint64_t kNotShared = FI_MULTI_RECV | api::kTaggedMultiRecv;
 
 }  // namespace

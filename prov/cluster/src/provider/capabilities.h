@@ -41,9 +41,9 @@ struct CapabilityRow {
 };
 
 /// The table of all capabilities. FI_SOURCE is granted only on request because it costs a look-up per
-/// message. FI_COLLECTIVE is granted only on request because an endpoint with it has to store messages of
-/// teams. FI_MULTICAST has only the transmit side, because libfabric lists it only for the sender; members of
-/// a group receive without it.
+/// message. FI_COLLECTIVE is granted only on request because an endpoint with this capability has to store
+/// messages of teams. FI_MULTICAST has only the transmit side, because libfabric lists it only for senders.
+/// Members of a group can receive without FI_MULTICAST.
 inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_MSG, "FI_MSG", Grant::primary, kBothSides, kDgramAndMsg},
     {FI_TAGGED, "FI_TAGGED", Grant::primary, kBothSides, kMsg},
@@ -114,8 +114,8 @@ inline constexpr std::uint64_t kDirectionCaps = FI_SEND | FI_RECV;
 inline constexpr std::uint64_t kRemoteCaps = FI_RMA | FI_ATOMIC;
 inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE;
 
-// The flags that may be the default of all operations. FI_MORE is not among them, because the last operation
-// would wait for another one that never follows.
+// The flags that may be the default of all operations. FI_MORE is not among them. If it were the default, the
+// last operation would wait for a next one that never follows.
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MULTI_RECV;
@@ -181,8 +181,8 @@ inline constexpr Capabilities kDgramCapabilities{
     .message_max = wire::kFrameMax - wire::kDatagramHeaderMax,
     .remote_ranges_max = 0,
 };
-/// Returns the capabilities for an interface whose frames have at most `frame_max` bytes. For datagrams, this
-/// reduces the message size.
+/// Returns the capabilities for an interface whose frames have at most `frame_max` bytes. These frames limit
+/// the message size of FI_EP_DGRAM.
 Capabilities limit_to_frame(const Capabilities& capabilities, std::size_t frame_max);
 
 /// Properties of the caller of fi_getinfo and of the core, and a limit that depends on the settings. The core
@@ -196,14 +196,14 @@ struct GetinfoCaller {
 
 /// Returns an empty text if the provider can satisfy the hints, else a text for the log that names the first
 /// mismatch. Any attribute struct in the hints may be missing. A field of zero means that the caller accepts
-/// any value. A mode field of zero means that the caller supports no mode. The provider accepts zero, because
-/// it needs no mode. Names and addresses are checked in interface_addresses.h.
+/// any value. A mode field is different: zero means that the caller supports no mode. The provider accepts
+/// zero there too, because it needs no mode. Names and addresses are checked in interface_addresses.h.
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller);
 
-/// Writes the capabilities and all attributes into `info`, which the core's fi_allocinfo has returned. Fields
-/// that are not written stay zero. If there are hints, hint_mismatch() must have accepted them. The caller
-/// writes addresses and names itself.
+/// Writes the capabilities and all attributes into `info`, which must come from the core's fi_allocinfo.
+/// Fields that are not written stay zero. If there are hints, hint_mismatch() must have accepted them. The
+/// caller writes addresses and names itself.
 void describe(fi_info& info, const Capabilities& capabilities, std::uint32_t version, const fi_info* hints,
               std::uint32_t core_version);
 

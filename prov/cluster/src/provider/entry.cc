@@ -1,7 +1,7 @@
-// Defines fi_prov_ini, the only symbol that the plugin exports. libfabric calls it when it loads the file,
-// once for each path at which it finds the file. libfabric holds a lock during the call, so fi_prov_ini must
-// not call functions such as fi_getinfo. The provider reports the version of the core as its API version,
-// because libfabric hides older providers from newer callers.
+// Defines fi_prov_ini, the only symbol that the plugin exports. libfabric calls fi_prov_ini when it loads the
+// file, once for each path at which it finds the file. libfabric holds a lock during the call, so fi_prov_ini
+// must not call functions such as fi_getinfo. The provider reports the version of the core as its own API
+// version, because libfabric hides a provider with an older API version from callers with a newer one.
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include <rdma/providers/fi_prov.h>

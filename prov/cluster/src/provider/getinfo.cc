@@ -96,8 +96,8 @@ bool seals(const Options& options, const fi_info& hints, std::uint32_t version) 
          api::GivenAuthKey(api::attributes_at(hints.domain_attr), version).size != 0;
 }
 
-/// Returns the capabilities of each endpoint type that satisfies the hints, FI_EP_RDM first. If no type does,
-/// sets `reason` to the first mismatch.
+/// Returns the capabilities of each endpoint type that satisfies the hints, FI_EP_RDM first. Sets `reason` to
+/// the mismatch of the type that the hints name, or otherwise to the first mismatch.
 std::vector<Capabilities> matching_capabilities(const fi_info* hints, const GetinfoCaller& caller,
                                                 std::size_t frame_max, std::string& reason) {
   std::vector<Capabilities> found;
@@ -131,11 +131,11 @@ const InterfaceAddress* GetInfo::find_address(std::span<const InterfaceAddress> 
   const std::string reason = no_address_reason(filter, places, listing_error);
   AddressFilter plain;
   plain.interface = filter.interface;
-  // If not even a caller without hints would get an interface, the cause is the configuration of the node and
+  // If a caller without hints would get no interface either, the cause is the configuration of the node and
   // not these hints.
   const bool concerns_all = choose_address(places, plain) == nullptr;
   if (concerns_all && !warned_.exchange(true)) {
-    log_.warn("nothing is offered: %s", reason.c_str());
+    log_.warn("this provider offers nothing: %s", reason.c_str());
   } else {
     log_.info("this provider is not offered: %s", reason.c_str());
   }
@@ -146,8 +146,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
   // With this flag the caller is a layered provider (ofi_rxm, ofi_rxd) that looks for a provider to build on.
-  // The caller gets nothing, because this provider has all that these two add. Otherwise their answers would
-  // come before the answers of this provider.
+  // The caller gets nothing, because this provider has all that these two add. If they built on this
+  // provider, their answers would come before its own answers.
   if ((flags & kCoreProviderOnly) != 0 && !options_.boolean(Options::Name::test_layers)) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints belongs to another provider";
@@ -184,8 +184,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
     first = std::move(info);
   }
   if (first == nullptr) return refuse(-FI_ENODATA);
-  log_.info("offering %s %s (%s)", place->interface.name.c_str(), place->address.ip_text().c_str(),
-            place->reason.c_str());
+  log_.info("this provider is offered on %s %s (%s)", place->interface.name.c_str(),
+            place->address.ip_text().c_str(), place->reason.c_str());
   *list = first.release();
   return 0;
 }

@@ -1,11 +1,13 @@
-// Implements fi_getinfo. It returns one entry for each endpoint type on one interface, or no entry.
+// Implements fi_getinfo. The answer has one entry for each endpoint type that satisfies the hints. All
+// entries are for the same interface.
 //
-// It reads addresses and resolves names (addressing.h), chooses the interface (interface_addresses.h), and
-// compares the hints with the capabilities (capabilities.h). Then it writes the answer (capabilities.h) into
-// memory of the core. If the caller asks for a source address, the choice is the interface that has this
-// address. Otherwise it is the interface through which the kernel reaches the destination or, without a
-// destination, the best interface. No part of the hints is kept. An entry contains no provider name: the core
-// adds it, and would mistake a name in the entry for the name of a layered provider.
+// GetInfo reads addresses and resolves names (addressing.h), chooses the interface (interface_addresses.h),
+// and compares the hints with the capabilities (capabilities.h). Then it writes the answer (capabilities.h)
+// into memory of the core. If the caller asks for a source address, GetInfo chooses the interface that has
+// this address. Otherwise it chooses the interface through which the kernel reaches the destination or,
+// without a destination, the best interface. It keeps no part of the hints. An entry contains no provider
+// name, because the core adds this name. The core would mistake a name in the entry for the name of a layered
+// provider.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -40,7 +42,7 @@ class GetInfo {
   const Options& options_;
   std::uint32_t core_version_;
   std::uint32_t provider_version_;
-  std::atomic<bool> warned_{false};  ///< the warning "nothing is offered" has been logged
+  std::atomic<bool> warned_{false};  ///< the warning "offers nothing" has been logged
 };
 
 }  // namespace cluster::provider

@@ -11,8 +11,8 @@
 
 namespace cluster::provider {
 
-// A flag of fi_getinfo for internal use (include/ofi.h of every version of libfabric). It means that a
-// layered provider looks for a core provider.
+// A flag of fi_getinfo for internal use (include/ofi.h of every version of libfabric). With this flag, a
+// layered provider looks for a provider to build on, which libfabric calls a core provider.
 inline constexpr std::uint64_t kCoreProviderOnly = 1ull << 59;
 
 inline constexpr std::uint32_t kSockaddrIp = FI_ADDR_PSMX3 + 4;  ///< FI_SOCKADDR_IP, since 2.3

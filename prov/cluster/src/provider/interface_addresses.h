@@ -33,7 +33,7 @@ struct AddressFilter {
   SocketAddress::Family family = SocketAddress::Family::none;
   /// The required address, unless it is empty or a wildcard; overrides FI_CLUSTER_IFACE.
   SocketAddress source;
-  /// The preferred address: the source address that the kernel would use to reach the peer.
+  /// The preferred address: the source address that the kernel would use to reach the destination.
   SocketAddress routed;
 };
 

@@ -90,7 +90,7 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
     if (!digits || item.size() % 2 != 0 || item.size() < kDigitsMin || item.size() > kDigitsMax) {
       error = "a key has an even number of hexadecimal digits, 32 to 128; this one does not";
     } else if (keys.size() == kKeysMax) {
-      error = "it has more than two keys; two are allowed: the first is used, the second is also accepted";
+      error = "it contains more than two keys (at most two are allowed)";
     } else {
       keys.emplace_back(item);
       continue;
@@ -99,7 +99,7 @@ std::optional<std::vector<std::string>> parse_keys(std::string_view text, std::s
     return std::nullopt;
   }
   if (!keys.empty()) return keys;
-  error = "there is no key in it";
+  error = "it contains no key";
   return std::nullopt;
 }
 

@@ -120,7 +120,7 @@ std::uint64_t epoch_of(Clock& clock) {
 std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const KeyFindings& keys,
                                       const OpenedRails& rails, const Environment& environment) {
   environment.log.info(
-      "endpoint %s: frames are %s, with the key from %s", rails.ports.front()->name().text().c_str(),
+      "endpoint %s: frames are %s with the key from %s", rails.ports.front()->name().text().c_str(),
       keys.credentials->mode == seal::Mode::encrypt ? "encrypted" : "authenticated", keys.source.c_str());
   std::vector<SocketAddress> addresses;
   for (const auto& port : rails.ports) addresses.push_back(port->name());
@@ -273,6 +273,7 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
             .c_str());
     return nullptr;
   }
+  engine.set_progress_call([client = clients->engine.get()] { os::hurry_progress_client(client); });
   std::string reason;
   clients->report_server = ReportServer::open(
       setup.name,

@@ -1,5 +1,5 @@
 // Implements api::Platform with the operating system: clock, random numbers, and for each endpoint the ports,
-// the links and the listener for shared memory. Engines hold references to the Machine. It is never
+// the links and the listener for shared memory. Engines hold references to the Machine. The Machine is never
 // destroyed, because applications may still close objects after the destructors of static objects have run.
 #pragma once
 
@@ -28,8 +28,8 @@ class EndpointKeys {
  public:
   /// Adds keys. They are removed when the returned handle is destroyed.
   std::shared_ptr<void> add(const SocketAddress& name, const seal::JobKeys& keys) {
-    // Creates the handle before taking the lock. If shared_ptr has no memory for the handle, it calls the
-    // deleter at once, and the deleter takes the lock.
+    // The handle is created before the lock is taken. If shared_ptr has no memory for the handle, it calls
+    // the deleter at once, and the deleter takes the lock, too. With the lock held, this would be a deadlock.
     std::shared_ptr<void> handle{this, [name](EndpointKeys* all) { all->remove(name); }};
     const std::lock_guard guard(lock_);
     keys_[name] = keys;

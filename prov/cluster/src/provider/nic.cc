@@ -16,7 +16,7 @@ namespace {
 
 // libfabric's core and its utility providers (ofi_rxm) copy the object member by member, including the ops
 // table. So close_nic() also frees copies that other code has made. Therefore each attribute and each text
-// has memory of its own from malloc, and no function here expects more than a fid_nic.
+// has memory of its own from malloc, and no function here uses data that only this provider's objects have.
 
 struct CloseNic {
   void operator()(fid_nic* nic) const {
@@ -91,7 +91,8 @@ int control_nic(fid* plain, int command, void* argument) noexcept {
   });
 }
 
-/// Appends the object's text, in the core's form. fi_tostr needs it for the fi_info that contains the object.
+/// Appends a description of the object to `buffer`, in the core's format. fi_tostr calls this function for
+/// the fi_info that contains the object.
 int print_nic(const fid* plain, char* buffer, std::size_t size) noexcept {
   const fid_nic& nic = *reinterpret_cast<const fid_nic*>(plain);
   const fi_device_attr& device = *nic.device_attr;

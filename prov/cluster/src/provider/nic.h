@@ -1,6 +1,6 @@
-// The object fi_info::nic (fi_nic(3)): what is known about the network card behind the interface of an
-// answer. libfabric frees the object through its ops table. It copies the object through the table, or member
-// by member.
+// The object fi_info::nic (fi_nic(3)): what is known about the network card of the interface that fi_getinfo
+// offers. libfabric frees the object through the object's ops table. It copies the object through this table,
+// or member by member.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -86,7 +86,7 @@ std::string printable(std::string_view written) {
 std::string option_error(const OptionRow& row, std::string_view written) {
   const std::string shown = row.kind == OptionKind::secret ? "(a secret)" : printable(written);
   return variable(row) + "=" + shown + " is refused, allowed: " + allowed(row) +
-         "; cluster offers nothing until this is corrected";
+         "; this provider offers nothing until the value is corrected";
 }
 
 constexpr std::string_view kPrefix = "FI_CLUSTER_";
@@ -236,7 +236,8 @@ std::vector<UnknownOption> unknown_options(const char* const* environment) {
     if (std::any_of(rows.begin(), rows.end(), is_name)) continue;
     const std::string shown(name.substr(0, kNameShown));
     const std::string nearest = nearest_option(shown);
-    const std::string cure = nearest.empty() ? "cluster-info --host lists them" : "is " + nearest + " meant?";
+    const std::string cure =
+        nearest.empty() ? "cluster-info --host lists the options" : "is " + nearest + " meant?";
     unknown.push_back({shown, shown + " is set and has no effect: there is no such option (" + cure + ")"});
   }
   return unknown;

@@ -90,7 +90,7 @@ class Options {
  private:
   struct Value {
     std::string text;          ///< the value, if the kind is text, path, choice or secret
-    std::uint64_t number = 0;  ///< the value of all other kinds; of ports the first one, and the last << 16
+    std::uint64_t number = 0;  ///< the value of all other kinds; for ports: first port | last port << 16
     /// What the user has written, or a placeholder if the option is a secret. Empty if the default applies.
     std::string written;
   };

@@ -24,9 +24,9 @@ std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
                std::to_string(range.last) +
                " is free: each endpoint of this node needs one, so widen the range";
       return port == 0 ? "; no port is free: widen net.ipv4.ip_local_port_range"
-                       : "; another process has this port: choose another one, or none to get a free one";
+                       : "; another process has this port: name another port, or none to get a free one";
     case EADDRNOTAVAIL: return "; no interface of this node has this address (see `ip address`)";
-    case EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE: choose another one";
+    case EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE: name another port";
     default: return "";
   }
 }
@@ -162,7 +162,7 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
     if (port)
       opened = os::open_verbs_link(options.text(Options::Name::test_verbs), *port, environment, why_not);
     if (opened.link == nullptr) {
-      // A node without RDMA devices says so once, not once for each interface.
+      // On a node without RDMA devices, all interfaces have the same reason, which is logged once.
       if (why_not != reason)
         environment.log.info("%s has no rail over an RDMA device: %s", place.interface.name.c_str(),
                              why_not.c_str());

@@ -38,12 +38,13 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
                        const Options& options, const Environment& environment, bool sessions = true);
 
 /// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or
-/// a key excludes the device, or if there is none that works, returns nullopt and sets `reason`.
+/// a key excludes the device, or if no device works, returns nullopt and sets `reason` to the cause.
 std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
                                           std::string& reason);
 
 /// The rails of one endpoint. The first rail has the address that is the endpoint's name. All vectors are in
-/// the same order. The rails over RDMA devices are the last. They have neither ports nor places.
+/// the same order. The rails over RDMA devices are the last. They have entries in `verbs`, but none in
+/// `ports` and `places`.
 struct OpenedRails {
   std::vector<std::shared_ptr<os::UdpPort>> ports;
   std::vector<InterfaceAddress> places;
@@ -70,12 +71,12 @@ std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint1
 /// `sessions`: see choose_link().
 bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, const Options& options,
               const Environment& environment, bool sessions, OpenedRails& rails);
-/// Adds all rails except the one on `named`, the address of the endpoint's name. If an interface cannot be
-/// used, logs a warning and adds no rail for it.
+/// Adds the rails that FI_CLUSTER_RAILS determines. `named`: the address of the first rail. If an interface
+/// cannot be used, logs a warning and adds no rail for it.
 void add_further_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
                        const Options& options, const Environment& environment, OpenedRails& rails);
-/// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. Returns false, after a warning, if
-/// there is none and FI_CLUSTER_LINK=verbs is set.
+/// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. If no rail could be added although
+/// FI_CLUSTER_LINK=verbs is set, logs a warning and returns false.
 bool add_verbs_rails(const Options& options, bool keyed, const Environment& environment, OpenedRails& rails);
 
 }  // namespace cluster::provider

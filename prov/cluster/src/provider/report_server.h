@@ -2,19 +2,20 @@
 // has both the server and the client.
 //
 // Each endpoint listens on an abstract UNIX socket. The socket's name is kReportSocketPrefix followed by the
-// endpoint's address. Therefore /proc/net/unix shows all endpoints of a network namespace, and after a crash
-// nothing has to be removed. A client requests a report by opening a connection. Therefore the server reads
-// no bytes from the client. The kernel reports the client's user to the server. Only the endpoint's own user
-// and root get an answer. The answer is one message with a memfd that contains the report (base/report.h).
-// Therefore the server can send an answer of any length at once, and never waits for a client.
+// endpoint's address. Therefore /proc/net/unix shows all endpoints of a network namespace. Because the socket
+// is abstract, nothing has to be removed after a crash. A client requests a report by opening a connection,
+// so the server reads no bytes from the client. The server asks the kernel for the client's user. Only the
+// endpoint's own user and root get an answer. The answer is one message with a memfd that contains the report
+// (base/report.h). Therefore the server can send an answer of any length at once, and never waits for a
+// client.
 //
 // The progress thread runs the server (os/progress_thread.h). If another thread holds the engine lock, the
-// server tries again later. After each request it accepts no other for kReportInterval, so a flood of
+// server tries again later. After each request the server accepts no other for kReportInterval, so a flood of
 // requests costs almost nothing. It refuses clients of other users without that pause, because they would
 // otherwise fill the queue of connections.
 //
-// The client does not trust the server, because another user may listen under the endpoint's name. It asks
-// the kernel for the server's user, and checks the report.
+// The client does not trust the server, because another user may listen under the endpoint's name. The client
+// asks the kernel for the server's user, and checks the report.
 #pragma once
 
 #include <functional>
@@ -59,8 +60,8 @@ class ReportServer {
 
 /// The client calls this function. Returns the report that has arrived over a connection. As long as no
 /// report has arrived, returns nothing and leaves `reason` empty. If the answer is invalid, returns nothing
-/// and sets `reason` to the cause. Reads no report that is longer than `*bytes_left`, and subtracts the
-/// length of the one that it reads.
+/// and sets `reason` to the cause. If `bytes_left` is not null, refuses a report that is longer than
+/// `*bytes_left`, and subtracts the length of any other report from `*bytes_left`.
 std::optional<Report> receive_report(os::LocalSocket& socket, std::string& reason,
                                      std::size_t* bytes_left = nullptr);
 

@@ -16,8 +16,9 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
 
 void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
   settle();
-  // A peer that sends data and receives none repeats the same acknowledgement in each frame. A block without
-  // ranges may repeat the number of spurious retransmissions.
+  // A peer that sends data and receives none repeats the same acknowledgement in each frame. Such a
+  // repetition is no news. A block is no news either if it has no ranges and repeats the number of spurious
+  // retransmissions.
   const bool no_news = !view.has_ranges || (view.ranges.count == 0 && view.ranges.spurious == spurious_);
   const Contents contents{view.ack, view.largest_acked, no_news};
   if (contents.without_ranges && last_ == contents) return;
@@ -69,8 +70,8 @@ void AckProcessor::take(Time now, const wire::LoneFrame& lone, Time arrived) {
   if (lone.knows_ack_delay()) news.ack.delay = Duration(lone.ack_delay_ns());
 }
 
-/// Called when a frame with a body is newly acknowledged. `complete_before`: the peer has every frame before
-/// this one.
+/// Called when a frame with a body is newly acknowledged. `complete_before`: the sequence before which the
+/// peer has every frame.
 inline void AckProcessor::on_frame_acked(Sequence s, SentFrame& frame, Sequence complete_before) {
   paths_.on_frames_acked(frame.path, {s, frame.transmission, frame.sent_at, frame.sendings == 1});
   for (const carrier::Token token : frame.body->tokens)

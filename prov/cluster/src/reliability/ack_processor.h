@@ -32,7 +32,8 @@ class AckProcessor {
   /// Processes the acknowledgement in the frame. `arrived`: when this node received the frame, perhaps long
   /// before `now`.
   void process(Time now, const wire::FrameView& view, Time arrived);
-  /// Returns true if take() can handle acknowledgements: no token is withheld, and the peer has answered.
+  /// Returns true if take() can handle acknowledgements: no token is withheld, and the last acknowledgement
+  /// had no ranges.
   bool ordinary() const { return withheld_.empty() && last_ && last_->without_ranges; }
   /// Returns true if the acknowledgement in the frame is not older than the last one, and valid.
   bool expects(const wire::LoneFrame& lone) const {
@@ -75,7 +76,7 @@ class AckProcessor {
   std::size_t acknowledge_frames(Sequence ack, const wire::Ack* ranges);
   [[gnu::always_inline]] void on_frame_acked(Sequence s, SentFrame& frame, Sequence complete_before);
   /// Reports or withholds the token. `s`: the last frame of the operation with this token. `complete_before`:
-  /// the peer has every frame before this one.
+  /// the sequence before which the peer has every frame.
   [[gnu::always_inline]] void report(carrier::Token token, Sequence s, bool ordered,
                                      Sequence complete_before) {
     if (ordered && !s.before(complete_before)) [[unlikely]]

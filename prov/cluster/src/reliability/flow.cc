@@ -68,7 +68,8 @@ bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, 
       const bool ever_sent = handshake.knows_peer() || sequence - first_sequence(handshake.session()) >= 0;
       return ever_sent && ago >= 0 && ago <= kWindowMax;
     }
-    default: return false;  // answers carry the session number of the question, and any host can ask
+    // An answer proves nothing: it repeats the session number of its question, and any host can ask.
+    default: return false;
   }
 }
 
@@ -135,7 +136,7 @@ void Flow::detect_losses(Time now) {
 }
 
 /// Called when the peer answers for the first time. The peer did not accept earlier frames, because they did
-/// not carry its session number. So these frames count as lost, and are retransmitted.
+/// not carry the peer's session number. So these frames count as lost, and are retransmitted.
 void Flow::send_again() {
   lost_frames_.clear();
   paths_.take_back(lost_frames_);
@@ -220,8 +221,8 @@ void Flow::on_timer(Time now) {
 
 /// Called when frames are outstanding and no acknowledgement has arrived in time. After a retransmission
 /// timeout, or if the peer is known to miss a frame, the flow retransmits the oldest outstanding frame.
-/// Otherwise it retransmits the last frame, because the acknowledgement of that frame covers all frames
-/// before it (RFC 8985 section 7).
+/// Otherwise the flow retransmits the last frame, because the acknowledgement of that frame also says which
+/// earlier frames have arrived (RFC 8985 section 7).
 void Flow::on_retransmission_timer(Time now, RetransmissionTimer::Event event) {
   const SendWindow& window = queue_.window();
   const bool rto = event == RetransmissionTimer::Event::rto;
@@ -241,8 +242,8 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   const auto asked = challenges_.answered(answer.challenge(), from.to);
   if (!asked) return false;
   const bool by_engine = answer.kind == wire::FrameKind::path_response;
-  // An answer to a challenge older than the last move does not count: the peer may no longer have that
-  // address.
+  // If a later challenge has already moved the peer, this answer moves nothing. The peer may no longer have
+  // the address from which it has answered.
   if (by_engine && asked->claimed_by && asked->at >= moved_peer_asked_at_) {
     moved_peer_asked_at_ = asked->at;
     move_peer(now, *asked->claimed_by, from);
@@ -254,7 +255,8 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   }
   const bool announced = paths_.announcing();
   paths_.on_response(now, asked->at, from, by_engine);
-  // Frames that this side sent from its new address before the peer knew that address are lost.
+  // The peer has dropped the frames that left from the new address before the peer knew that address, so the
+  // flow retransmits one now.
   if (announced && !paths_.announcing() && !queue_.drained()) timer_.expedite(now);
   return true;
 }
@@ -266,7 +268,7 @@ void Flow::on_own_move(Time now, std::size_t link) {
 
 /// The challenge shows that the sender knows both sessions. But the source address may be forged. So this
 /// side sends only one frame to that address for each challenge, no longer than the challenge (RFC 9000 8).
-/// This side needs no timer, because the peer repeats its challenge until it is answered.
+/// This side needs no timer, because the peer repeats its challenge until it gets an answer.
 bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from,
                            link::Link& link) {
   const std::optional<std::uint8_t> rail = challenge.rail();
@@ -277,8 +279,8 @@ bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const lin
   return true;
 }
 
-/// From now on only the peer itself can show that it is alive, because its former address may belong to
-/// another host's kernel.
+/// Replaces the address of one rail of the peer. After that, this side no longer asks the peer's kernel
+/// whether the peer's process exists, because another host may now have the former address.
 void Flow::move_peer(Time now, std::uint8_t rail, const link::Path& to) {
   settle();
   const std::optional<SocketAddress> before = handshake_.move_peer(rail, to.to);
@@ -351,8 +353,9 @@ FlowStats Flow::stats() const {
 
 /// Returns true if the reset quotes a frame that is really in flight. Before the peer's session is known, our
 /// frames carry session 0, which proves nothing. So the reset must quote our own session, which those frames
-/// carry in their opening. Once the peer is known, a reset with our session no longer counts. The flow
-/// retransmits the refused frames with the peer's session, and the peer can refuse them again.
+/// carry in their opening. Once the peer is known, a reset with our session no longer counts. Such a reset is
+/// not needed either: the flow retransmits the refused frames with the peer's session, and the peer can
+/// refuse them again.
 ///
 /// A challenge counts as well, because it may be the only frame that reaches a peer that has restarted. But a
 /// challenged address may belong to another host, so the challenge must have gone to the sender of the reset.

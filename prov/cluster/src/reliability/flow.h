@@ -11,10 +11,11 @@
 //   paths           the paths to the peer (multipath/), each with its round trip, losses, congestion and pace
 //   timer           what to do when no acknowledgement arrives: tail loss probe, retransmission timeout
 //   liveness        whether the peer is still alive
-//   frame lane      a shorter way for short messages while everything is ordinary
+//   frame lane      a shorter way for short messages, over one path and while no frame is lost or queued
 //
 // Down: queue().post() -> transmit(now, link). Up: receive(now, frame) -> receiver().next(), until next()
-// returns false. Every call receives the time as an argument; deadline() says when to call on_timer() again.
+// returns false. A call that needs the current time receives it as an argument. deadline() says when to call
+// on_timer().
 #pragma once
 
 #include <cstdint>
@@ -56,7 +57,7 @@ struct FlowSettings {
   std::size_t frame_max = 1472;
   std::size_t seal_overhead = 0;  ///< bytes that the seal of the link adds to each frame
   bool ethertype = false;         ///< true if the link receives frames of our EtherType
-  bool ethertype_whole = true;    ///< such frames may be as long as link::kEthertypeFrameMax
+  bool ethertype_whole = true;    ///< frames of our EtherType may be as long as link::kEthertypeFrameMax
   Duration ack_delay =
       /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
       kAckDelay;
@@ -83,7 +84,7 @@ struct Identity {
       /// Peers repeat it in their openings; not 0, and cannot be guessed even by a host that knows the
       /// session.
       0;
-  /// The interfaces, indexed by the number of their link. The first interface has the address of the name.
+  /// The interfaces, indexed by the number of their link. The first interface has the IP address of `name`.
   /// The span must outlive the flow. It is empty if there is only one interface.
   std::span<const multipath::Rail> rails = {};
   /// Another endpoint of this process, which the peer may know already; empty if there is none.
@@ -106,9 +107,9 @@ class Flow {
 
   // --- down ---
   /// Answers an opening whose sender is not proven to be the peer: any host can spoof the peer's address in a
-  /// frame of session 0. The answer is only the opening of this side. If the peer later sends frames to our
-  /// session, the answer has reached the peer's address. The data in the peer's first frame is not lost,
-  /// because the peer retransmits that frame.
+  /// frame of session 0. The answer contains only the opening of this side. If the peer later sends frames to
+  /// our session, the answer has reached the peer's address. Nothing is lost: once the peer has the answer,
+  /// the peer retransmits the frames that it has sent before.
   void answer_opening(const wire::FrameView& opening, const link::Path& reply_path, link::Link& link);
   /// Sends the frames that may leave now: first lost frames, then new ones. If an acknowledgement is due and
   /// no frame has carried it, it leaves in a frame of its own. `clock`, unless null, gives the time at which
@@ -117,14 +118,14 @@ class Flow {
   void transmit(Time now, link::Link& link, Clock* clock = nullptr);
 
   // --- up ---
-  /// Handles a frame that wire::admit() has accepted. The frame is addressed to this session, or carries the
-  /// opening of our peer. `arrived`: when this node received the frame, perhaps long before `now`; kNever if
-  /// that is unknown. If `count` > 1, `view` is the first frame of a run for which receiver().takes_run() has
-  /// returned true. The caller delivers such a run itself. In every case, the caller then calls
-  /// receiver().next() until it returns false, before it calls any other function of the flow.
+  /// Handles a frame that wire::admit() has accepted. Refuses the frame if it is not addressed to this
+  /// session. `arrived`: when this node received the frame, perhaps long before `now`; kNever if that is
+  /// unknown. If `count` > 1, `view` is the first frame of a run for which receiver().takes_run() has
+  /// returned true. The caller delivers such a run itself. In every case, the caller must then call
+  /// receiver().next() until next() returns false, before any other function of the flow.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);
-  /// Appends the tokens of segments that the peer has acknowledged.
+  /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.
   void take_acked(std::vector<carrier::Token>& tokens) { acks_.take_acked(tokens); }
 
   // --- time ---
@@ -133,34 +134,36 @@ class Flow {
   Time deadline() const;
   void settle() { lane_.settle(); }
   /// Runs the timers: liveness, loss detection, tail loss probe, retransmission timeout, and the timeout
-  /// after a fin. After this call, the caller calls transmit(), which also sends a delayed acknowledgement.
+  /// after a fin. After this call, the caller must call transmit(), which also sends a delayed
+  /// acknowledgement.
   void on_timer(Time now);
 
   // --- life ---
   /// Handles the answer to a keep-alive or a path challenge. `from`: path over which the answer has arrived.
   /// An answer from the peer's responder to a keep-alive shows that the peer's process is alive. An answer
   /// from the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if
-  /// this side has sent no such keep-alive or challenge over that path.
+  /// this side has not sent the keep-alive or challenge over that path.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
-  /// Called after the address of this side on this link was replaced. Announces it to the peer.
+  /// Called after the address of this side on this link was replaced. Announces the new address to the peer.
   void on_own_move(Time now, std::size_t link);
   /// Called for a challenge that names both sessions, and whose source is not an address of the peer. If the
-  /// challenge says which rail of the peer now has that address, challenges the address. Returns false if the
-  /// challenge does not say that, or if the peer may not use the address.
+  /// challenge says which rail of the peer now has its source address, challenges that address. Returns false
+  /// if the challenge names no rail of the peer, or if the peer may not use the address.
   bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
   /// Returns how often an address of the peer was replaced.
   std::uint32_t peer_moves() const { return peer_moves_; }
   /// Handles an ICMP error that reports the peer's host or port as unreachable. The flow trusts an error that
-  /// quotes one of its frames. After any other error it sends the peer a keep-alive.
+  /// quotes one of its frames. After any other error the flow sends the peer a keep-alive.
   void on_path_error(Time now, const link::PathError& error);
-  /// Called for a reset that says that our opening came from an address which it does not name. The reset
-  /// must be valid (validates_reset()). An unmet peer that gives no other answer is lost after a while.
+  /// Called for a reset that says that our opening came from an address that the opening does not name. The
+  /// reset must be valid (validates_reset()). An unmet peer that gives no other answer is lost after a while.
   void on_foreign_source(Time now);
   /// Returns a keep-alive to send over this path, and notes that it leaves now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
   Liveness& liveness() { return liveness_; }
   const Liveness& liveness() const { return liveness_; }
-  /// Retransmits a frame soon if frames are in flight, because the peer may hear this side again.
+  /// Called when the network may work again after an outage. If frames are in flight, retransmits one of them
+  /// soon.
   void hurry(Time now) { timer_.expedite(now); }
   /// Returns `ok` while the flow is alive, else why it ended. A flow that has ended accepts and sends
   /// nothing.
@@ -168,15 +171,17 @@ class Flow {
   /// Returns true if the peer has acknowledged every frame, and this side owes no acknowledgement.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// Called when the peer no longer has the session that it named in its opening. The flow forgets that
-  /// opening and waits for the peer's next session. Returns false if the flow has already used the old
-  /// session.
+  /// opening and waits for the peer's next session. Returns false if the peer has already sent a numbered
+  /// frame, an acknowledgement or a fin in that session. Also returns false if the peer has named no session,
+  /// or if the flow has ended.
   bool reopen(Time now);
   /// Returns true if no numbered frame and no fin of the peer's session has arrived. In this case nothing of
   /// that session has been delivered, so another session of ours may still adopt the peer's session.
   bool untouched() const { return receiver_.untouched(); }
   /// Returns true if frames are in flight for a session that the peer has named but not used, and `newer`
   /// comes from the same incarnation of the peer. In this case the peer has given up that session, or has
-  /// never stored it. It refuses the frames with a reset, and then this flow calls again (reopen()).
+  /// never stored the session. The peer refuses the frames with a reset, and this flow then asks for a new
+  /// session (reopen()).
   bool given_up_for(const wire::Opening& newer) const {
     return handshake_.is_of_same_incarnation(newer) && !handshake_.peer_has_opening() && untouched() &&
            !queue_.drained();
@@ -210,10 +215,10 @@ class Flow {
   Liveness liveness_;
   multipath::PathChallenges challenges_;
   FrameLane lane_;
-  /// The frames that the last call of detect_losses() or send_again() has found.
+  /// The frames that the last call of detect_losses() or send_again() has declared lost.
   std::vector<Sequence> lost_frames_;
   std::uint32_t peer_moves_ = 0;
-  Time moved_peer_asked_at_{};  ///< departure of the last challenge that showed a new address of the peer
+  Time moved_peer_asked_at_{};  ///< when the challenge left that last showed a new address of the peer
   std::uint64_t lost_ = 0;      ///< number of frames declared lost so far, for stats()
 };
 

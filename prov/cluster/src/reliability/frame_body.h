@@ -1,6 +1,7 @@
-// The content of one outgoing frame, kept until the peer has acknowledged it. Its buffer holds the segments.
-// Before them there is space (the headroom) for what differs between transmissions: header, opening,
-// acknowledgement. Large payloads stay in user memory, and the body refers to them.
+// A body is the content of one outgoing frame, kept until the peer has acknowledged the frame. The buffer of
+// the body holds the segments. Before the segments there is space (the headroom) for what differs between
+// transmissions: header, opening, acknowledgement. Large payloads stay in user memory, and the body refers to
+// them.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +21,8 @@ namespace cluster::reliability {
 
 /// Size of the headroom: the header and the largest blocks that may follow it.
 inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-                                         // One rail block may be the sibling's; our own name has none.
+                                         // One of the rail blocks may name the sibling. Our own name is in
+                                         // the opening block.
                                          wire::kRailsMax * sizeof(wire::RailBlock) +
                                          wire::kVerbsMax * sizeof(wire::VerbsBlock) +
                                          wire::ack_block_size(wire::kAckRangesMax);
@@ -35,7 +37,7 @@ struct FrameBody {
         capacity(segment_bytes) {}
 
   std::byte* segments() { return storage.get() + kHeadroom; }
-  /// Returns the bytes of all segments, payload in user memory included.
+  /// Returns how many bytes all segments have, payload in user memory included.
   std::size_t size() const { return filled + payload_size; }
   std::size_t footprint() const {
     return sizeof *this + kHeadroom + capacity + tokens.capacity() * sizeof(carrier::Token);
@@ -103,7 +105,7 @@ class BodyPool {
   }
 
  private:
-  /// Bodies of one size. The bodies themselves form the stack, so it needs no memory.
+  /// Bodies of one size. The bodies themselves form the stack, so the stack needs no memory of its own.
   class Stack {
    public:
     Stack() = default;
@@ -113,7 +115,7 @@ class BodyPool {
       while (top_ != nullptr) pop();
     }
     bool empty() const { return top_ == nullptr; }
-    /// Frees the body if the stack already has kFreeBodiesMax.
+    /// Frees the body if the stack already has kFreeBodiesMax bodies.
     void push(std::unique_ptr<FrameBody> body) {
       if (size_ == kFreeBodiesMax) [[unlikely]]
         return;

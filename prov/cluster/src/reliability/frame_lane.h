@@ -1,15 +1,15 @@
-// The frame lane carries short messages between nodes, one message in a frame of its own. Most conditions for
-// its use are checked in advance, once for several messages. All other messages and frames take the general
-// path (Flow::transmit, Flow::receive), which does not depend on the lane.
+// The frame lane carries short messages between nodes, each message in a frame of its own. Most conditions
+// for its use are checked in advance, once for several messages. All other messages and frames take the
+// general path (Flow::transmit, Flow::receive), which does not depend on the lane.
 //
-// review() opens the lane at the end of each Flow::transmit() if everything is ordinary:
+// review() opens the lane at the end of each Flow::transmit() if all these conditions hold:
 //   - both sides have each other's opening, and the flow is alive;
-//   - there is one rail, from which the peer was heard, and the path MTU is known;
+//   - there is one IP path, over which the peer was heard, and the path MTU is known;
 //   - no frame is lost, queued, held, missing or due for retransmission, and no fin has arrived;
 //   - frames have checksums and no seals.
 // Code that gives the flow work for a turn calls TxScheduler::mark(), which closes the lane until the flow
 // has done that work. So what review() has found stays true as long as the lane is open. Only the lane itself
-// uses the flow meanwhile, and it checks what its own uses can change.
+// uses the flow meanwhile, and the lane checks what its own uses can change.
 //
 // Down. send() writes a header before the message and calls the link once. The frame is in the send window
 // like any other: if it is lost, the general path retransmits it.
@@ -78,12 +78,12 @@ class FrameLane {
   /// Returns true if the frame is the one that is expected now.
   bool predicts(const wire::LoneFrame& frame, const link::Path& from) const;
   /// Records the arrival of the frame that predicts() has accepted. Returns true if the peer needs an
-  /// acknowledgement at once. If so, the caller gives the flow a turn.
+  /// acknowledgement at once. If so, the caller must give the flow a turn.
   bool take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived);
 
  private:
   bool ordinary() const;
-  /// Returns true if the frames of the peer come from the address of the first path.
+  /// Returns true if `from` is the first path, over which the frames of the peer come.
   bool from_peer(const link::Path& from) const;
 
   Parts parts_;

@@ -27,7 +27,7 @@ namespace cluster::reliability {
 /// Reassembles frames that arrive in parts because the path no longer carries frames of their length
 /// (frame_size.h). Acknowledgements and losses concern whole frames only. If the sender cuts a frame in a new
 /// way, the assembly drops the parts that were cut in the old way. If more than kFramesMax frames would be
-/// incomplete, it drops the oldest. Each drop costs a retransmission.
+/// incomplete, the assembly drops the oldest. Each drop costs a retransmission.
 class PartAssembly {
  public:
   /// Adds the part `view`. Returns true if the frame is now complete. If so, `view` becomes the whole frame,
@@ -69,15 +69,15 @@ class FrameReceiver {
   FrameReceiver(std::size_t window, Duration ack_delay, multipath::PathManager& paths, Counters& counters,
                 FlowStatus& status);
 
-  /// Handles a frame with segments, or a part of one. `arrived`: when this node received it. If `count` > 1,
-  /// `view` is the first of `count` consecutive frames (wire/admit.h). The caller delivers these frames
-  /// itself, before it calls next().
+  /// Handles a frame with segments, or a part of such a frame. `arrived`: when this node received `view`. If
+  /// `count` > 1, `view` is the first of `count` consecutive frames (wire/admit.h). The caller delivers these
+  /// frames itself, before it calls next().
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
-  /// Returns true if receive() accepts these `count` frames in one call. All of them must be new.
+  /// Returns true if all of these `count` frames are new, so that receive() accepts them in one call.
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
-  /// Returns true if the next frame needs no special treatment, and a frame header can carry the whole
+  /// Returns true if no frame is missing or held, no fin has arrived, and a frame header can carry the whole
   /// acknowledgement.
   bool ordinary() const {
     return window_.complete() && !fin_ && acks_.any_frame() &&
@@ -87,8 +87,8 @@ class FrameReceiver {
   bool expects(Sequence s, TransmissionNumber transmission) const {
     return s == window_.expected() && transmission.after(acks_.largest_received()) && window_.complete();
   }
-  /// Records the arrival of a frame that expects() has accepted. The caller delivers it. Returns true if the
-  /// frame must be acknowledged at once.
+  /// Records the arrival of a frame that expects() has accepted. The caller delivers the frame. Returns true
+  /// if the frame must be acknowledged at once.
   bool take_expected(Time now, Time arrived, TransmissionNumber transmission, bool ack_now) {
     using Urgency = AckScheduler::Urgency;
     window_.take_expected(transmission);
@@ -121,8 +121,8 @@ class FrameReceiver {
   void on_acknowledged(Time now) { acks_.on_ack_sent(now, false); }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }
-  /// Called when frames have left. `included` says how much of `ack` they carry. `bare`: the acknowledgement
-  /// left in a frame of its own.
+  /// Called when frames have left. `included` says how much of `ack` they carry. `bare`: the frames carried
+  /// no data of the application.
   void on_ack_sent(Time now, const OutgoingAck& ack, AckIncluded included, bool bare);
 
   /// Returns true if neither a numbered frame nor a fin has arrived from the peer.
@@ -137,7 +137,7 @@ class FrameReceiver {
   bool ack_was_lost(Time arrived) const;
   void end_if_complete();
   /// Returns when the flow ends although frames are missing. Returns kNever while this side holds segments
-  /// back, because the frames after them may have arrived.
+  /// back. Frames that seem to be missing may then have arrived, and wait behind these segments.
   Time fin_deadline() const { return window_.holding() ? kNever : fin_timeout_at_; }
 
   multipath::PathManager& paths_;
@@ -146,7 +146,7 @@ class FrameReceiver {
   ReceiveWindow window_;
   PartAssembly parts_;
   AckScheduler acks_;
-  /// Set once the peer has closed the flow: its last frame is the one before this sequence.
+  /// Set once the peer has closed the flow: the peer's last frame is the one before this sequence.
   std::optional<Sequence> fin_;
   Time fin_timeout_at_ = kNever;  ///< frames that are still missing at this time will never arrive
 };

@@ -242,8 +242,8 @@ bool FrameSender::send_singly(Time now, link::Link& link, const FrameSelector::S
   return true;
 }
 
-/// Sends one frame in parts. Returns false if the link did not take all parts. The next call for this frame
-/// sends the rest.
+/// Sends one frame in parts. Returns false if the link did not take all parts; the next call for this frame
+/// then sends the rest.
 bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector::Selection& selection,
                                 const OutgoingAck& ack, AckIncluded& included) {
   const FrameSelector::Pick& pick = selection.picks[0];
@@ -347,7 +347,8 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   if ((paths_.ip_paths() > 1 && (sent.sent_any || new_paths)) || paths_.announcing()) {
     while (const auto due = paths_.challenge_due(sent.now)) {
       // Over a proven path, an answer of the peer's keep-alive responder is enough. But the responder reads
-      // no queue pair, and learns no new address of this side.
+      // no queue pair, and learns no new address of this side, so in these two cases the peer's engine must
+      // answer.
       const multipath::PathValidator& path = paths_[due->path].validator;
       const bool to_responder = path.proven() && !path.announcing() && !due->to.to.verbs();
       send_challenge(sent.now, *due, challenges.draw(sent.now, due->to.to),
@@ -363,7 +364,8 @@ void FrameSender::send_challenges(const Outcome& sent, bool new_paths, multipath
   }
 }
 
-/// Sends a frame of `size` bytes: the header and, if there is space, one segment of padding.
+/// Sends a frame of `size` bytes: the header and, if `size` is larger than the header, one segment of
+/// padding.
 void FrameSender::send_challenge(Time now, const multipath::PathManager::Challenge& challenge,
                                  std::uint64_t data, wire::FrameKind kind, std::size_t size,
                                  link::Link& link) {

@@ -4,17 +4,19 @@
 //
 // Invariants: every transmission of a frame has its own number, larger than all earlier ones. So an
 // acknowledgement always says which transmission it is for (RFC 9002). A frame that the link does not take
-// counts as not sent. It stays queued or lost, and the sender tries the link again after kRetryLink.
+// counts as not sent. Such a frame stays queued, or in the queue of lost frames. The sender tries the link
+// again after kRetryLink.
 //
-// Two kinds of frames may leave although the windows are full: a frame that a tail loss probe or a
-// retransmission timeout retransmits, and a zero window probe (docs/protocol.md 4.4). A frame that has become
-// too long for the path leaves in parts, which together are one transmission. While the peer's session is
-// unknown, a frame leaves without its segments, because the peer would not accept them and the frame might be
-// too long. Such a frame is named a call.
+// Two kinds of frames may leave although the windows are full (docs/protocol.md 4.4): a frame that a tail
+// loss probe or a timeout retransmits, and a zero window probe. A frame that has become too long for the path
+// leaves in parts, which together are one transmission. While the peer's session is unknown, a frame leaves
+// without its segments, because the peer would not accept them and the frame might be too long. Such a frame
+// is named a call.
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
 // (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,
-// because the path must be able to carry such frames.
+// because the path must be able to carry such frames. Only a challenge that announces a new address of this
+// side is short.
 #pragma once
 
 #include <algorithm>
@@ -100,13 +102,14 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, gives the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Returns true if nothing unusual waits to be sent: no repetition, probe, part or retry on a full link.
+  /// Returns true if no repeated frame, no zero window probe and no part is due, and neither a full link nor
+  /// the pacer holds frames back.
   bool ordinary() const {
     return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
            pacer_allows_at_ == kNever;
   }
-  /// Sends the only queued frame, which must have a body. The caller has filled in the acknowledgement in
-  /// `numbers`. Returns false if the link is full; the frame then stays queued.
+  /// Sends the only queued frame, which must have a body. The caller must have filled in the acknowledgement
+  /// in `numbers`. Returns false if the link is full; the frame then stays queued.
   bool send_alone(Time now, link::Link& link, wire::LoneNumbers& numbers);
   /// Called instead of send_bursts() if only answers are left to send, and they may wait for the owed
   /// acknowledgement. Until the next turn, deadline() returns kNever, because the deadline of the

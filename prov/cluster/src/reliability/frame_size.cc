@@ -50,7 +50,7 @@ std::size_t FrameSize::shorter(std::size_t size) const {
   return least();
 }
 
-/// If longer frames do not arrive, logs the size that the flow uses instead, once for each size.
+/// If frames of some size do not arrive, logs the size that the flow uses instead, once for each size in use.
 void FrameSize::report() {
   const std::size_t used = swallowed_ != 0 ? frame_max() : 0;
   if (std::exchange(reported_, used) == used || used == 0) return;

@@ -4,13 +4,13 @@
 // (RFC 8899). A short companion frame leaves with the probe: if only the companion arrives, the probe was too
 // long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
 //
-// The flow assumes a black hole if it has sent a frame several times without an acknowledgement, and no frame
-// of that length has arrived for a while. It assumes that the path now silently drops frames of that size. (A
-// full queue also drops a frame repeatedly, but lets others of that length pass.) From then on frames are at
-// most kInitialFrameSize long. After a second black hole they are at most least() long, which every path
-// carries. If the search for the longest frame was complete, it begins again, because the cause may have been
-// an outage, or a peer that computes and does not answer. Queued and outstanding frames keep their sequences,
-// so frames that have become too long leave in parts (PartEncoder).
+// A black hole is a path that has begun to drop frames of some length silently. The flow assumes a black hole
+// if it has sent a frame several times without an acknowledgement, and no frame of that length has arrived
+// for a while. (A full queue also drops a frame repeatedly, but lets others of that length pass.) From then
+// on frames are at most kInitialFrameSize long. After a second black hole they are at most least() long,
+// which every path carries. If the search for the longest frame was complete, it begins again. The cause may
+// have been an outage, or a peer that computes and does not answer. Queued and outstanding frames keep their
+// sequences, so frames that have become too long leave in parts (PartEncoder).
 //
 // Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
 // frame.
@@ -74,12 +74,13 @@ class FrameSize {
   void on_sent_again(TransmissionNumber t, std::size_t size) {
     if (in_doubt() && std::min(size, frame_max()) >= doubted_) witness_ = t;
   }
-  /// Called when the peer has answered without progress: transmission `largest` has arrived. A peer without
-  /// space for the frame (docs/protocol.md 3.2) answers in this way.
+  /// Called when the peer has acknowledged transmission `largest`, but no new frame. A peer that has no space
+  /// for a frame answers in this way (docs/protocol.md 3.2). The frame itself has arrived, so the path
+  /// carries frames of its length.
   void on_answer(TransmissionNumber largest) {
     if (in_doubt() && witness_ == largest) doubted_ = 0;
   }
-  /// `part`: bytes of the payload in each frame of the run.
+  /// Like on_arrived(), for frames of a run. `part`: bytes of the payload in each of these frames.
   void on_run_arrived(std::size_t part) { on_arrived(part + sizeof(wire::FrameHeader) + kRunSegmentBytes); }
   /// Shortens frames from `end` on. Frames before `end` are already queued with their old length, and leave
   /// one by one from now on.
@@ -94,10 +95,11 @@ class FrameSize {
     return singly_before_.has_value();
   }
 
-  /// Queues a PMTU probe unless one is outstanding or the search is complete. Called once the peer has our
+  /// Queues a PMTU probe unless one is outstanding or the search is complete. Called when the peer has our
   /// opening.
   void send_pmtu_probe(SendQueue& queue);
-  /// Called before a lost frame is retransmitted. If it is a PMTU probe, it leaves without its padding.
+  /// Called before a lost frame is retransmitted. If the frame is a PMTU probe, it leaves without its
+  /// padding.
   void on_retransmit(Sequence s, FrameBody& body) {
     if (pmtu_probe_ == s && padded_) on_pmtu_probe_lost(body);
   }
@@ -116,11 +118,11 @@ class FrameSize {
   /// A frame of this size fits on every path that carries IPv4 datagrams of 576 bytes (RFC 1122 3.3.2).
   /// Nearly every path does.
   static constexpr std::size_t kLeastFrameSize = 548;
-  /// Frames of this size leave without a probe. This is the longest frame over IPv4 and UDP on an Ethernet
-  /// with an MTU of 1500.
+  /// Frames of this size leave without a probe. The longest frame over IPv4 and UDP has this size on an
+  /// Ethernet with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
-  static constexpr std::size_t kRunSegmentBytes = 20;  ///< header of the segment in a frame of a run
+  static constexpr std::size_t kRunSegmentBytes = 20;  ///< bytes of the segment header in a frame of a run
   static constexpr std::uint32_t kBlackHoleSendings = 3;
   static constexpr Duration kBlackHoleLasts = 250ms;
 

@@ -31,7 +31,7 @@
 
 namespace cluster::reliability {
 
-/// Names one session of a peer: the epoch of its incarnation, and the session number.
+/// Names one session of a peer: the epoch and the session number in the peer's opening.
 struct PeerSession {
   std::uint64_t epoch = 0;
   std::uint32_t session = 0;
@@ -57,8 +57,8 @@ class Handshake {
  public:
   /// The most frames in flight until the peer has shown that it received our opening.
   static constexpr std::size_t kInitialFramesMax = 8;
-  /// The most frames in flight while the peer's session is unknown. The peer does not accept the data of
-  /// these frames.
+  /// The most frames in flight while the peer's session is unknown. These frames are calls, which carry no
+  /// segments (frame_sender.h).
   static constexpr std::size_t kCallsMax = 1;
 
   /// `further`: addresses of this side besides its name. `sibling`: another endpoint of this process
@@ -98,7 +98,8 @@ class Handshake {
   void forget_peer();
   /// Returns true once this side has accepted the peer's opening.
   bool knows_peer() const { return peer_.has_value(); }
-  /// Returns true once the peer has shown that it received our opening. From then on frames leave without it.
+  /// Returns true once the peer has shown that it received our opening. From then on frames leave without our
+  /// opening.
   bool peer_has_opening() const { return peer_has_opening_; }
   std::uint32_t peer_session() const { return peer_ ? peer_->session : 0; }
   std::uint64_t peer_epoch() const { return peer_ ? peer_->epoch : 0; }
@@ -138,7 +139,7 @@ class Handshake {
     return std::ranges::find(peer_addresses_, address) != peer_addresses_.end();
   }
 
-  /// Returns true if the peer has shown a rail with this number.
+  /// Returns true if the peer has named a rail with this number.
   bool has_rail(std::uint8_t rail) const { return rail < peer_addresses_.size(); }
   /// Called after the peer has answered from `to`, the new address of its rail with this number. Returns the
   /// address that `to` replaces, or nothing if nothing changes.

@@ -18,7 +18,8 @@ constexpr const Refutation& refutation_by(Evidence evidence, PeerState state = P
   return *row;
 }
 
-/// The row for this kind of evidence. The compiler looks it up, because evidence arrives with each frame.
+/// The row for this kind of evidence. The compiler looks the row up, because evidence arrives with each frame
+/// and must cost little.
 template <Evidence evidence>
 constexpr const Refutation& kBy = refutation_by(evidence);
 
@@ -135,15 +136,15 @@ void Liveness::note_error(Time now, Status error, bool known) {
   }
   if (error_ == Status::ok) {
     first_error_ = now;
-    contested_since_ = kNever;  // contest() may send another keep-alive
+    contested_since_ = kNever;  // so that contest() schedules another keep-alive
   }
   error_ = error;
   known_at_error_ = known;
   last_error_ = now;
 }
 
-/// Returns true even while the peer's kernel says that the process exists. In this state, a keep-alive shows
-/// whether the process runs. If the process only computes, its responder answers the keep-alive.
+/// A keep-alive is also due if the peer is silent while its kernel says that the process exists. The
+/// keep-alive then shows whether the process runs: even if the process only computes, its responder answers.
 bool Liveness::keep_alive_due(Time now) const {
   if (!expecting_) return now >= refresh_at();
   const bool silent = kernel_vouches_ && reported_silence_ >= before_keep_alive();

@@ -4,17 +4,19 @@
 // contain the rules. `kVerdicts` says how long each suspicion must last before the session ends, and with
 // which status. `kRefutations` says which suspicions each kind of evidence ends.
 //
-// This side sends keep-alives to a silent peer. If the peer stays silent, or if an ICMP error says that its
-// port is unreachable, this side also asks the peer's kernel. The kernel knows whether the process exists,
-// even if the process is stopped (link/process_probe.h).
+// This side sends keep-alives to a silent peer. If the peer stays silent, or if an ICMP error says that the
+// peer's port is unreachable, this side also asks the peer's kernel. The kernel knows whether the process
+// exists, even if the process is stopped (link/process_probe.h).
 //
-// Silence counts only while this side itself runs. If a check is late, at most kLateMax of the delay counts.
-// Of the time until the deadline of the check, only a share counts. The later the check, the smaller is this
-// share. So a host that was suspended does not suspect its peers because of its own absence. On crowded
-// nodes, a peer that waits for a processor gets more time. The ages of ICMP errors do not contain the
-// uncounted part of the delay either, because during that time this side could not read the peer's answers.
+// Silence counts only while this side itself runs. If check() is called after deadline(), at most kLateMax of
+// the delay counts. Of the time before the deadline only a share counts: the longer the delay, the smaller
+// the share. So a host that was suspended does not suspect its peers because of its own absence. On crowded
+// nodes, where such delays are frequent, a peer that waits for a processor gets more time. The ages of ICMP
+// errors do not include the uncounted part of the delay either, because during that time this side could not
+// read the peer's answers.
 //
-// Silence does not count during an outage either (base/outage.h). kVerdicts says which suspicions wait then.
+// Silence does not count during an outage either (base/outage.h). kVerdicts says which suspicions wait during
+// an outage.
 #pragma once
 
 #include <algorithm>
@@ -34,8 +36,10 @@ enum class Suspicion : std::uint8_t {
   port_closed,  ///< an ICMP error "port unreachable" that quotes a frame of ours
   /// An ICMP error "host unreachable" or "network unreachable" that quotes a frame of ours.
   host_unreachable,
-  prohibited,      ///< a firewall refuses a frame of ours: on this host, or with an ICMP error that quotes it
-  translated,      ///< a reset that quotes a frame of ours: the frame came from a foreign address
+  /// A firewall refuses a frame of ours: on this host, or with an ICMP error that quotes the frame.
+  prohibited,
+  /// A reset quotes a frame of ours, and says that the frame came from an address which is not ours.
+  translated,
   kernel_refuses,  ///< the peer's kernel refuses a connection, or resets one
 };
 
@@ -50,8 +54,8 @@ enum class PeerState : std::uint8_t {
 
 /// What becomes of a suspicion during an outage.
 enum class InOutage : std::uint8_t {
-  waits,  ///< its clock stands still, and errors that caused it are forgotten
-  /// Its clock goes on, because an error from the peer's host shows that the peer's host can be reached.
+  waits,  ///< the clock of the suspicion stands still, and the errors that caused it are forgotten
+  /// The clock of the suspicion goes on, because an outage does not cause these errors and resets.
   goes_on,
 };
 
@@ -60,8 +64,8 @@ struct Verdict {
   PeerState state;
   InOutage in_outage;
   Status status;
-  /// How long the suspicion must last. For port_closed and host_unreachable, this time begins with the first
-  /// error.
+  /// How long the suspicion must last. For port_closed, host_unreachable, prohibited and translated, this
+  /// time begins with the first error or reset.
   Duration lasts;
 };
 
@@ -84,19 +88,21 @@ inline constexpr Verdict kVerdicts[] = {
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, InOutage::goes_on, Status::ended, kRefusedTolerated},
     // An unreachable host is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes it, too. So there
-    // is no row for a met peer: its silence decides. The address of an unmet peer may be wrong.
+    // is no row for a met peer: only its silence ends the session. But the address of an unmet peer may be
+    // wrong, so here the error ends the session.
     {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
      kUnreachableTolerated},
-    // A firewall that begins to refuse the frames of a met peer may be changed again, so the peer's silence
-    // decides.
+    // There is no row for a met peer: somebody may correct a firewall that begins to refuse frames, so only
+    // the peer's silence ends the session.
     {Suspicion::prohibited, PeerState::unmet, InOutage::goes_on, Status::prohibited, kStartingTolerated},
-    // Meanwhile the peer may call this side, which a router may permit. A met peer has accepted the address.
+    // Within this time the peer may call this side, and the router may let that call pass. There is no row
+    // for a met peer, because such a peer has accepted the address of this side.
     {Suspicion::translated, PeerState::unmet, InOutage::goes_on, Status::translated, kStartingTolerated},
     // There is no row for an unmet peer, because only the opening of a peer says whether its kernel answers
-    // such questions.
+    // questions about the process.
     {Suspicion::kernel_refuses, PeerState::corroborated, InOutage::goes_on, Status::ended, Duration{0}},
-    // A firewall may refuse the connection while the peer is silent for a moment. So the session ends only
-    // if, for this time, no frame of the peer has arrived and its kernel has accepted no connection.
+    // A firewall may refuse the connection while the peer is silent for a moment. So the session ends only if
+    // neither a frame nor an answer of the peer has arrived for this time.
     {Suspicion::kernel_refuses, PeerState::met, InOutage::goes_on, Status::ended, kEndedTolerated},
 };
 
@@ -106,12 +112,13 @@ enum Matter : std::uint8_t {
   kEngineSilence = 2,  ///< the silence of the engine, as in Suspicion::stuck
   kReported = 4,       ///< the silence of engine and responder, which the log reports
   kErrors = 8,         ///< ICMP errors, and the doubt whether the peer's port is open
-  /// Like kErrors, but evidence ends them only once until the next sign of life, because an opening may be
+  /// Like kErrors, but openings end errors only once until the next sign of life, because openings may be
   /// forged.
   kErrorsOnce = 16,
   kRefusal = 32,  ///< the fact that the peer's kernel has refused a connection
-  kProbe = 64,    ///< the reason to ask the peer's kernel
-  /// Resets that say `translated`. Answers to keep-alives do not end them, because they pass the router, too.
+  kProbe = 64,    ///< the doubt that makes this side ask the peer's kernel
+  /// Resets that say `translated`. Answers to keep-alives do not end these grounds, because such answers pass
+  /// the router, too.
   kTranslation = 128,
 };
 
@@ -130,9 +137,9 @@ enum class Evidence : std::uint8_t {
 
 /// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
 /// alive when this side asked. A host on the path may keep answers for later, to make a dead peer look alive.
-/// So the silence since the question goes on. An answer ends errors only if the first of them arrived before
-/// the question left. An answer ends a refusal or the probe only if the question left less than
-/// before_probe() ago.
+/// So the time since the question still counts as silence. An answer ends errors only if the first of them
+/// arrived before the question left. An answer ends a refusal or the probe only if the question left less
+/// than before_probe() ago.
 struct Refutation {
   Evidence evidence;
   PeerState state;
@@ -161,8 +168,8 @@ inline constexpr Refutation kRefutations[] = {
 
 class Liveness {
  public:
-  /// Says which kernels this side asks. If it has a key, it asks only the kernels of met peers. A silent
-  /// unmet peer most probably has another key, and an open port must not keep its session alive.
+  /// Says which kernels this side asks. If this side has a key, it asks only the kernels of met peers. A
+  /// silent unmet peer most probably has another key, and its open TCP port must not keep the session alive.
   enum class Probes : std::uint8_t { none, of_met, of_all };
   /// `outage` must outlive the object. If it is null, silence always counts. `refresh_interval`: the time
   /// after which a peer that owes nothing gets a keep-alive; 0 means never.
@@ -191,13 +198,13 @@ class Liveness {
   /// Called for an ICMP error that any host may have forged.
   void on_unproven_path_error(Time now);
   bool keep_alive_due(Time now) const;
-  /// Schedules the next keep-alive after `least` or after the usual interval, whichever is longer. In any
-  /// case several keep-alives fit into the peer timeout.
+  /// Schedules the next keep-alive after `least` or after keep_alive_interval(), whichever is longer. At most
+  /// a quarter of the peer timeout counts of `least`, so that several keep-alives fit into that timeout.
   void on_keep_alive_sent(Time now, Duration least = {});
-  /// Called when the peer has answered for the first time. `kernel_answers`: its kernel answers questions
-  /// about the process.
+  /// Called when the peer has answered for the first time, and when an address of the peer has changed.
+  /// `kernel_answers`: this side may ask the peer's kernel about the process.
   void on_met(bool kernel_answers);
-  /// Returns true if it is time to ask the peer's kernel. The caller passes the answer to on_probe().
+  /// Returns true if it is time to ask the peer's kernel. The caller must pass the answer to on_probe().
   bool probe_due(Time now) const { return wants_probe(now) && now >= probe_at_; }
   void on_probe(Time now, link::ProcessProbe::Answer answer);
   /// Returns true if this side does not need the kernel's answers now.
@@ -222,14 +229,14 @@ class Liveness {
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }
   /// News for the log about a peer that is silent although its kernel says that the process exists. `lasts`:
-  /// the silence has lasted for kWorthALine. `over`: it has ended. Each is returned once.
+  /// the silence has lasted for kWorthALine. `over`: the silence has ended. Each of the two is returned once.
   enum class News : std::uint8_t { none, lasts, over };
   News take_news();
 
   static constexpr Duration kRetryAfter = 20ms;
   static constexpr Duration kWorthALine = 10s;
-  /// If two errors are further apart than this, they count as errors with different causes. Kernels send one
-  /// error per second.
+  /// If two errors are further apart than this, they count as errors with different causes. The time is
+  /// longer than a second, because kernels send only one error per second.
   static constexpr Duration kErrorGapMax = 2500ms;
 
  private:
@@ -300,7 +307,7 @@ class Liveness {
   bool kernel_vouches_ = false;
   Time probe_at_{};  ///< when to ask the kernel next
 
-  Status error_ = Status::ok;  ///< the last ICMP error that no sign of life has ended
+  Status error_ = Status::ok;  ///< the last ICMP error or reset that no evidence has ended
   bool known_at_error_ = false;
   bool forgotten_ = false;  ///< an opening has ended earlier errors since the last sign of life
   Time first_error_{};

@@ -19,7 +19,8 @@ void OutgoingAck::set_departure(Time now) { delay_ = ack_delay_field(now, larges
 
 OutgoingAck::Fit OutgoingAck::fit(std::size_t free_bytes, bool bare) const {
   if (!any_) return {AckIncluded::none, 0};
-  // Even without ranges, the frame carries the block if it reports news, or if the frame is otherwise empty.
+  // Even without ranges, the frame carries the block if the block reports a new number of spurious
+  // retransmissions, or if the frame is otherwise empty.
   const bool wanted = gap_ || spurious_news_ || (bare && block_);
   const std::size_t size = wanted ? wire::ack_block_size(block_->count) : 0;
   if (size == 0) return {AckIncluded::header, 0};

@@ -19,10 +19,11 @@ namespace cluster::reliability {
 /// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
 /// or after the configured delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for an acknowledgement. If the last such acknowledgement left with a
-/// reply of the application, or could have done so, this one waits for a reply, at most kReplyWait. (TCP
-/// stacks call this "pingpong mode".) Otherwise the acknowledgement leaves at once, because the application
-/// may compute for a long time before it replies.
+/// A frame may say that the peer waits for the acknowledgement of this frame. The acknowledgement then waits
+/// for a reply of the application, at most kReplyWait. It does so only if the last acknowledgement for which
+/// the peer waited left with a reply, or could have left with one. (TCP stacks call this "pingpong mode".)
+/// Otherwise the acknowledgement leaves at once, because the application may compute for a long time before
+/// it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -49,7 +50,8 @@ class AckScheduler {
   Time last_sent_at() const { return last_sent_at_; }
   bool due(Time now) const { return now >= due_; }
   Time deadline() const { return due_; }
-  /// Called when a frame with a full acknowledgement has left. `bare`: the frame contained no data.
+  /// Called when a frame with a full acknowledgement has left. `bare`: the frame contained no data of the
+  /// application.
   void on_ack_sent(Time now, bool bare) {
     if (awaited_) {
       replies_soon_ = !bare && now <= due_;
@@ -71,7 +73,8 @@ class AckScheduler {
 
  private:
   static constexpr Duration kReplyWait = 10us;
-  /// This is longer than kReplyWait, because the transmission of the bare frame delays the reply.
+  /// How soon a reply must follow a bare acknowledgement to count as a reply that could have carried it. This
+  /// time is longer than kReplyWait, because the transmission of the bare frame delays the reply.
   static constexpr Duration kReplyGrace = 25us;
   /// After this many frames the acknowledgement leaves at once. In a stream of super-frames, it leaves after
   /// every second super-frame.
@@ -122,7 +125,8 @@ class AnswerDelay {
  private:
   static constexpr int kInTimeMin = 4;
   static constexpr int kMissCost = 16;
-  /// This is longer than a reply takes, because the transmission of the answers alone delays the reply.
+  /// How soon data must follow answers that left alone to count as data that could have carried them. This
+  /// time is longer than a reply takes, because the transmission of the answers delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
   /// Counts how many times in a row data has followed in time, up to kInTimeMin. Negative after a useless
@@ -133,7 +137,8 @@ class AnswerDelay {
   Time followed_by_ = kNever;
 };
 
-/// Returns the field `ack_delay` of a frame that leaves at `now`, for a frame that arrived at `arrived`.
+/// Returns the field `ack_delay` of a frame that leaves at `now` and acknowledges a frame that arrived at
+/// `arrived`.
 inline std::uint16_t ack_delay_field(Time now, Time arrived) {
   const auto age = static_cast<std::uint64_t>(std::max(now - arrived, Duration::zero()).count());
   constexpr std::uint64_t limit = std::numeric_limits<std::uint16_t>::max();
@@ -146,7 +151,8 @@ enum class AckIncluded : std::uint8_t { none, header, block };
 /// An acknowledgement as a value: a copy of the state of the receive window and the scheduler. Every outgoing
 /// frame carries as much of it as the frame has space for.
 ///
-///   header   `ack` (every frame before it has arrived), the largest transmission number, and its age
+///   header   `ack` (every frame before it has arrived), the largest transmission number, and how long ago
+///            this transmission arrived
 ///   block    the ranges after the first gap (SACK, RFC 2018), and the number of the peer's spurious
 ///            retransmissions (D-SACK, RFC 2883)
 ///

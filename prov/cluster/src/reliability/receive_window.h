@@ -7,7 +7,7 @@
 //
 // If the protocol has no space for a segment of an ordered frame, it calls hold(), which puts the rest of the
 // frame back. From then on the frame counts as not arrived, so this side does not acknowledge it. Later
-// ordered frames wait behind it. resume() lets the frame arrive again.
+// ordered frames wait behind it. resume() makes the frame count as arrived.
 //
 // A duplicate is either a copy that the network has made, or a spurious retransmission. A copy has the
 // transmission number of the first arrival, a retransmission has another. Only spurious retransmissions are
@@ -35,7 +35,7 @@ class ReceiveWindow {
 
   /// `size`: number of frames that the window accepts. Memory for them is allocated when gaps need it.
   explicit ReceiveWindow(std::size_t size);
-  /// Sets the sequence of the peer's first frame. Called before any frame arrives.
+  /// Sets the sequence of the peer's first frame. Must be called before any frame arrives.
   void begin(Sequence first) { expected_ = highest_end_ = cursor_ = given_ = first; }
 
   enum class Place : std::uint8_t {
@@ -58,10 +58,10 @@ class ReceiveWindow {
     ++expected_;
     highest_end_ = cursor_ = expected_;
   }
-  /// Returns true if arrive_run() accepts `count` frames from `s` on. All of them must be new. If they are
-  /// ordered, the first must be the expected frame.
+  /// Returns true if arrive_run() accepts `count` frames from `s` on: all of them are new and, if they are
+  /// ordered, the first is the expected frame.
   bool takes_run(Sequence s, std::size_t count, bool ordered) const;
-  /// Records the arrival of a run for which takes_run() has returned true. The caller first delivers the
+  /// Records the arrival of a run for which takes_run() has returned true. The caller must first deliver the
   /// frames of the run, then the segments that next() returns.
   Arrival arrive_run(Sequence s, TransmissionNumber transmission, std::size_t count);
   /// Sets `segments` to the next segments to deliver. Returns false if there are none. They are valid until

@@ -4,9 +4,9 @@
 // the last.
 //
 // If the peer has already answered in this session, the first kBackoffMax timeouts are at most kBackedOffMax
-// apart. When hundreds of flows fill one queue of a switch, one of them may lose frames a dozen times in a
-// row. With this limit that flow does not fall behind by a second. If turns are late (TurnDelay), each
-// timeout is long enough for late turns of the peer, too.
+// or one RTO apart, whichever is longer. When hundreds of flows fill one queue of a switch, one of them may
+// lose frames a dozen times in a row. With this limit that flow does not fall behind by a second. If turns
+// are late (TurnDelay), each timeout is long enough for late turns of the peer, too.
 //
 // Every transmission and every newly acknowledged frame restarts the timer (RFC 9002 section 6.2.1). A newly
 // acknowledged frame also ends the backoff.
@@ -41,12 +41,12 @@ class TurnDelay {
     return delay_ * (left / 1ms) / (kMemory / 1ms);
   }
 
-  /// From now on, the timers of the endpoint make no allowance for late turns.
+  /// Makes the timers of the endpoint ignore late turns from this call on.
   void disregard() { disregarded_ = true; }
   bool disregarded() const { return disregarded_; }
 
-  /// An answer counts as late only after this many delays, because the question and the answer each wait for
-  /// a turn.
+  /// An answer counts as late only after this many delays. It needs at least two, because the question waits
+  /// for a turn of the peer, and the answer for a turn of this side.
   static constexpr int kTurnsPerAnswer = 3;
 
  private:
@@ -98,8 +98,8 @@ class RetransmissionTimer {
   /// Called when the peer has acknowledged a newer transmission. This need not be progress, because the peer
   /// may have no space for the frame.
   void on_answer() { unanswered_ = 0; }
-  /// Returns true from the second timeout in a row without an answer. A delay on the peer's host may have
-  /// caused the first one. (RFC 9002 7.6 also requires losses over the time of several timeouts.)
+  /// Returns true after at least two timeouts in a row without an answer. A delay on the peer's host may have
+  /// caused the first timeout. (RFC 9002 7.6 also requires losses over the time of several timeouts.)
   bool persistent() const { return unanswered_ > 1; }
 
  private:

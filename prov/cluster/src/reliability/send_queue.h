@@ -11,8 +11,9 @@
 // Limits: at most kQueuedMax frames wait for transmission, so that the protocol can still decide the order of
 // later posts. A segment must fit into one frame of the size that handshake and path allow now.
 //
-// A frame that contains only answers (`done`) may stay open while an acknowledgement is owed. Both leave in
-// the next frame that this side sends, or when the acknowledgement is due (Flow::transmit).
+// A frame that contains only answers (`done`) may stay open while an acknowledgement is owed. The answers and
+// the acknowledgement leave in the next frame that this side sends, or when the acknowledgement is due
+// (Flow::transmit).
 //
 // Invariant: a frame contains ordered or unordered segments, never both. So unordered data never waits at the
 // receiver for a missing frame. Only answers may join a frame of either kind, because they then need no frame
@@ -45,14 +46,13 @@ class SendQueue final : public carrier::Carrier {
 
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t fragment_max(const wire::Segment& segment) const override;
-  /// Returns half of the bytes that may be in flight now. The congestion window shows how many bytes the path
-  /// takes at once.
+  /// Returns half of the bytes that the congestion window and Handshake::window() allow in flight now.
   std::size_t eager_limit() const override;
   bool device_reads() const override { return handshake_.device_reads(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,
             carrier::Token token) override;
-  /// Turns the whole frames in the payload's first piece of memory into one run. Returns how many bytes were
-  /// posted.
+  /// Posts one run, which takes as many whole frames as the payload's first piece of memory fills. Returns
+  /// how many bytes were posted.
   std::size_t post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) override;
 
   /// Returns true if post_alone() takes a segment of `size` bytes, header included: no other frame waits to
@@ -104,7 +104,7 @@ class SendQueue final : public carrier::Carrier {
                  std::size_t capacity);
 
   static constexpr std::size_t kQueuedMax = 88;
-  static constexpr std::size_t kAloneMax = 8;  ///< takes_alone() needs fewer frames in flight
+  static constexpr std::size_t kAloneMax = 8;  ///< takes_alone() requires fewer frames than this in flight
   /// The most frames that one post() uses, including the one that it leaves open.
   static constexpr std::size_t kFramesMax = 3;
   /// Payloads shorter than this are copied, because a copy is cheaper than a reference to user memory.

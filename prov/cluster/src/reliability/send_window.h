@@ -139,7 +139,7 @@ class SendWindow {
   /// Notes that the link has taken the next `count` new frames, with transmission numbers from `transmission`
   /// on.
   void on_new_sent(std::size_t count, TransmissionNumber transmission, Time now, std::uint8_t path);
-  /// The same for one frame that has a body.
+  /// Like on_new_sent(), for one frame that has a body.
   void on_lone_sent(TransmissionNumber transmission, Time now, std::uint8_t path) {
     SentFrame& frame = at(next_);
     frame.sent_at = now;
@@ -160,9 +160,9 @@ class SendWindow {
 
   /// Returns false if a peer that follows the protocol cannot have sent this acknowledgement.
   bool valid_ack(Sequence ack, const wire::Ack* ranges) const;
-  /// If the news is only that the oldest frame has arrived, and this frame has a body, marks it as
-  /// acknowledged and returns it. Otherwise does nothing and returns null. If frames leave one by one, an
-  /// acknowledgement is nearly always such news.
+  /// If `ack` newly acknowledges only the oldest frame, and this frame has a body, marks the frame as
+  /// acknowledged and returns it. Otherwise does nothing and returns null. If frames leave one by one, nearly
+  /// every acknowledgement acknowledges only the oldest frame.
   SentFrame* acknowledge_oldest(Sequence ack) {
     if (ack != first_ + 1 || !outstanding_.contains(first_) || at(first_).run != 0) return nullptr;
     SentFrame& frame = at(first_);

@@ -1,7 +1,7 @@
-// Encodes a frame of a session when it is sent: writes the header and the acknowledgement before the stored
-// segments, and also the opening until the peer has shown that it has the opening. So a retransmission
-// carries current values. A frame has a body of its own or belongs to a run. A frame that has become too long
-// for the path is cut into parts.
+// Encodes a frame of a session when the frame is sent. Writes the header and the current acknowledgement
+// before the stored segments, so a retransmission carries current values. Also writes our opening until the
+// peer has shown that it has the opening. A frame has a body of its own or belongs to a run. A frame that has
+// become too long for the path is cut into parts.
 #pragma once
 
 #include <array>
@@ -49,7 +49,7 @@ class RunEncoder {
   RunEncoder(const FrameRun& run, const Handshake& handshake, const FrameLimits& limits,
              const OutgoingAck& ack);
   AckIncluded included() const { return included_; }
-  /// Encodes frame `identity.sequence`, which belongs to the run.
+  /// Encodes frame `identity.sequence`, which must belong to the run.
   void encode(const FrameIdentity& identity, Front& front, link::OutFrame& out);
 
  private:

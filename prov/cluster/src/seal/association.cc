@@ -115,9 +115,9 @@ void Association::seal(Bytes frame, std::size_t clear) {
 }
 
 /// Returns true if this side may derive the key with this number. The previous, the newest and the next
-/// number are always allowed. After millions of lost frames, a genuine number may be farther ahead, by at
-/// most kNumbersAheadMax. One in kFarAheadTried such frames is allowed, because a forger can write any
-/// number, and each key costs this side much time.
+/// number are always allowed. A number that is farther ahead, by at most kNumbersAheadMax, is genuine only
+/// after millions of lost frames. Of the frames with such a number, only one in kFarAheadTried is allowed,
+/// because a forger can write any number, and each key costs this side much time.
 bool Association::number_allowed(std::uint64_t number) {
   const std::uint64_t newest = window_.newest() / kFramesPerKey;
   const std::uint64_t ahead = number - std::min(number, newest);

@@ -9,8 +9,8 @@
 //
 // Invariants: each counter seals only one frame, even if that frame is lost. After kFramesPerKey counters the
 // next key of the direction replaces the current one (limits of AES-GCM, RFC 9001 6.6). So a frame's counter
-// also determines its key. An association that has opened a frame lives as long as the endpoint, because only
-// the association's window knows which frames have already arrived.
+// also determines its key. An association that has opened a frame lives until the endpoint closes or changes
+// its salt, because only the association's window knows which frames have already arrived.
 //
 // A sender also has one association for its frames to each multicast group (group_seal.h). In such an
 // association the group takes the place of the peer. A receiver may join the group at any time, so the first
@@ -58,7 +58,7 @@ class DirectionKeys {
       : context_(context), cipher_(cipher), use_(use) {}
 
   ConstBytes context() const { return context_; }
-  /// Returns the key of this number. Derives the key if it is not one of the three that are kept.
+  /// Returns the key with this number. Derives the key if it is not one of the three that are kept.
   crypto::Aead& get(const JobKey& job, std::uint64_t number);
 
  private:
@@ -209,9 +209,9 @@ SocketAddress without_scope(const SocketAddress& address);
 /// Writes the kNameSize bytes of a name for a key derivation.
 void write_name(const SocketAddress& address, std::byte* out);
 
-/// Returns the first frame of the datagram, with the length that its header contains. Returns nothing if it
-/// is not a frame of this protocol, or if it would be longer than the datagram. The association or group that
-/// opens the frame verifies everything else.
+/// Returns the first frame of the datagram, with the length that its header contains. Returns nothing if the
+/// datagram does not begin with a frame of this protocol, or if the frame would be longer than the datagram.
+/// The association or group that opens the frame verifies everything else.
 inline Bytes first_frame(Bytes datagram, wire::FrameHeader& header) {
   if (datagram.size() < sizeof header) return {};
   std::memcpy(&header, datagram.data(), sizeof header);

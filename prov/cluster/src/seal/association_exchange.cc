@@ -326,18 +326,18 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
   if (now < next) return;
   next = now + kWarningInterval;
   const char* const what[] = {
-      "its frames are dropped: its key differs from the key of this process (set the same "
+      "has another key than this process, so frames of the peer are dropped (set the same "
       "FI_CLUSTER_KEY_FILE or FI_CLUSTER_KEY on all nodes of the job)",
-      "its frames are dropped: FI_CLUSTER_SECURITY is auth on one side and encrypt on the other (set the "
-      "same on all nodes of the job)",
-      "its frames are dropped: this process has a key and their sender has none (set "
-      "FI_CLUSTER_KEY_FILE on all nodes of the job)",
-      "it does not answer requests that are authenticated with the key of this process: it is gone, or its "
-      "key (FI_CLUSTER_KEY_FILE) or FI_CLUSTER_SECURITY differs (set the same on all nodes of the job), or a "
-      "router translates addresses (its node's log says so)",
-      "its request for a key came from another address than its own, and is refused (a router seems to "
-      "translate addresses: connect the nodes by a route without translation, or by a tunnel)"};
-  environment_.log.warn("peer %s: %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
+      "has another FI_CLUSTER_SECURITY than this process (one has auth, the other encrypt), so frames of the "
+      "peer are dropped (set the same on all nodes of the job)",
+      "has no key and this process has one, so frames of the peer are dropped (set FI_CLUSTER_KEY_FILE on "
+      "all nodes of the job)",
+      "does not answer requests that are authenticated with the key of this process: the peer is gone, or "
+      "its key or FI_CLUSTER_SECURITY differs (set the same FI_CLUSTER_KEY_FILE and FI_CLUSTER_SECURITY on "
+      "all nodes of the job), or a router translates addresses (the log of the peer's process then says so)",
+      "is refused: its request to agree on keys came from an address that is not the peer's (a router seems "
+      "to translate addresses: connect the nodes by a route without translation, or by a tunnel)"};
+  environment_.log.warn("peer %s %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 
 }  // namespace cluster::seal

@@ -37,7 +37,7 @@
 
 namespace cluster::seal {
 
-/// The wire format of the block.
+/// The wire format of the block in requests and responses.
 struct AssociationBlock {
   std::uint8_t key_id[8];
   std::uint8_t salt[16];       ///< salt of the sender

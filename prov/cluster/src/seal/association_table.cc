@@ -54,7 +54,7 @@ void AssociationTable::make_current(Association& association) {
     Route& its = routes_[address];
     its.request = 0;
     its.requests = 0;
-    // `next_request` does not change, so it limits the requests that notices cause.
+    // `next_request` does not change, so it still limits the requests that notices cause.
     if (its.current == &association) continue;
     its.current = &association;
     its.request_interval = {};

@@ -61,7 +61,7 @@ class AssociationTable {
   /// Adds an unconfirmed association. Returns null if a confirmed association has the same id and shares an
   /// address with the new one.
   Association* add(std::unique_ptr<Association> association);
-  /// Confirms the association. From now on it seals the frames to all addresses of the peer.
+  /// Confirms the association, which from then on seals the frames to all addresses of the peer.
   void make_current(Association& association);
 
   std::size_t size() const { return associations_.size(); }
@@ -83,7 +83,7 @@ class AssociationTable {
   bool has_id_alone(const Association& next);
 
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
-  /// By source address.
+  /// The associations that open frames from each source address.
   std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
   std::deque<Name> unconfirmed_;  ///< oldest first; some of them may meanwhile be confirmed or dropped

@@ -108,7 +108,7 @@ class GroupOpener {
 /// not sealed.
 class SealedGroups final : public link::MulticastJoiner {
  public:
-  /// `name` is the name of this endpoint. Its own frames also arrive, and are dropped.
+  /// `name` is the name of this endpoint. Frames from this name also arrive, and are dropped.
   SealedGroups(std::unique_ptr<link::MulticastJoiner> inner, Credentials credentials,
                const SocketAddress& name, const Environment& environment)
       : inner_(std::move(inner)),

@@ -8,7 +8,7 @@
 //                                                           memory key     connections inside a node
 //                                                           pair keys      one per direction (association.h)
 //
-// The object does not keep the key material. If possible, its owner places the object in memory that is not
+// A JobKey does not keep the key material. If possible, its owner places the JobKey in memory that is not
 // part of core dumps (os/secret_memory.h).
 #pragma once
 
@@ -67,7 +67,7 @@ class JobKey {
 
 using JobKeys = std::vector<std::shared_ptr<const JobKey>>;
 
-/// The keys of an endpoint. The endpoint seals with the first key, and accepts frames of all keys.
+/// The keys of an endpoint. The endpoint prefers the first key, and accepts frames of all keys.
 struct Credentials {
   JobKeys keys;
   Mode mode = Mode::auth;

@@ -1,5 +1,5 @@
-// Seals keep-alives and their answers. The keep-alive responder has only the keys of the job, and not the
-// associations of the endpoint.
+// Seals keep-alives and their answers. Both are sealed with a key of the job, because the keep-alive
+// responder does not have the associations of the endpoint.
 //
 // The tag is an HMAC over the mode, the header, the counter, and the address to which the keep-alive is sent.
 // So only the process with that address can answer, and only after it has received the keep-alive. The answer

@@ -3,15 +3,16 @@
 //
 //   connector -- ProofRequest {nonce} -->         listener
 //   connector <-- ProofAnswer {nonce, tag} --     listener    the listener has the key
-//   connector -- its first message, and a tag --> listener    the connector has it, and wrote the message
+//   connector -- its first message, and a tag --> listener    the connector has the key and wrote the message
 //
 // A tag is an HMAC, computed with the memory key of the job. It covers the role of its sender, the name of
 // the socket, both nonces and the message. So recorded messages are useless, and nobody can answer a process
 // with that process's own tag. Nobody can redirect a connector to another endpoint either.
 //
-// The name in the tag is the name that the listener holds. It may be an alternative to the name that the
-// connector has looked for. Two sockets in a network namespace never have the same name. So a process that
-// relays messages between the two sides cannot deceive them, because its socket has another name.
+// The name in the tag is the name that the listener holds. If another user holds the name that the connector
+// looks for, the listener holds an alternative to that name (os/local_socket.h). Two sockets in a network
+// namespace never have the same name. So a process that relays messages between the two sides cannot deceive
+// them, because its socket has another name.
 //
 // The name of the socket is an HMAC, too. So a process without the key can neither look for an endpoint nor
 // take the endpoint's name before the endpoint does. All users see the names that are in use
@@ -30,7 +31,7 @@
 
 namespace cluster::seal {
 
-/// Both messages are sent as they lie in memory, because both processes run on one host.
+/// ProofRequest and ProofAnswer are sent as they lie in memory, because the two processes run on one host.
 struct ProofRequest {
   static constexpr std::uint64_t kMagic = 0x666f6f72702d6c63;  // "cl-proof"
 

@@ -7,15 +7,16 @@
 // The header is not encrypted, so kernel filters and receive offload work as without a key. The flag kSealed
 // is set. The checksum field contains the id of the sender, because the tag replaces the checksum.
 //
-// Frames to a multicast group are sealed for the group. Frames from a group arrive in another way
+// Frames to a multicast group are sealed for the group. Frames from a group do not arrive over this link
 // (group_seal.h).
 //
 // If there is no association for an address, frames to the address wait until the exchange has set one up.
-// The link keeps copies of them, at most kWaitingMax. Keep-alives need no association. The frames of one call
-// are sealed together. Frames of equal size still have equal sizes when they are sealed.
+// The link keeps copies of them, at most kWaitingMax. Keep-alives need no association. The frames of one
+// send_burst() are sealed together, and sealing adds the same number of bytes to each. So the inner link can
+// still send frames of equal size as super-frames.
 //
-// Invariants: the link returns a frame only if the frame has the flag and has opened with a new counter. In
-// addition, the source of the frame must be one of the addresses of the peer that sealed it.
+// Invariants: the link returns a frame only if the frame has the flag kSealed and has opened with a new
+// counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it.
 #pragma once
 
 #include <array>
@@ -80,7 +81,7 @@ class SealedLink final : public link::Link {
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
   /// Handles one arrived frame. Returns true if the user gets it. `last`: the association that opened the
-  /// previous frame from the same address, or null. The function updates it.
+  /// previous frame from the same address, or null. The function updates `last`.
   bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association*& last);
   bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);

@@ -18,8 +18,9 @@ namespace cluster::self {
 
 using transport::Peer;
 
-/// The queue. It has limits like a ring. It refuses a segment if a limit would be exceeded or there is no
-/// memory. The caller posts the segment again after the queue has been read.
+/// The queue of the endpoint's segments to itself. It has limits like a ring. It refuses a segment if a limit
+/// would be exceeded or there is no memory. The caller must post the segment again after the queue has been
+/// read.
 class SelfCarrier final : public carrier::Carrier {
  public:
   SelfCarrier() : Carrier({.acknowledges_on_post = true}) {}
@@ -30,7 +31,7 @@ class SelfCarrier final : public carrier::Carrier {
 
   struct Entry {
     wire::Segment segment;
-    std::unique_ptr<std::byte[]> payload;  ///< its address stays the same while more segments are posted
+    std::unique_ptr<std::byte[]> payload;  ///< the bytes do not move while more segments are posted
   };
   bool pending() const { return !queue_.empty(); }
   /// Returns the oldest segment. The queue must not be empty.

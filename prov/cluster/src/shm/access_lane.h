@@ -1,15 +1,16 @@
 // The access lane writes or reads a few bytes of a peer's memory in one function. It serves peers of this
 // node, and regions that this process has mapped (shm/peer_regions.h). An access takes effect, and is
 // complete, before access() returns. All other accesses take the general path (protocol/remote_access.h),
-// which does not depend on the lane. The lane makes the same decisions as the general path, but it can only
-// decide that an access takes effect now.
+// which does not depend on the lane. The lane takes an access only if the general path would execute it at
+// once, too.
 //
-// The lane is open while the fast lane of the peer is open (shm/fast_lane.h) and a window shows the last
-// mapped region of the peer (shm/region_window.h). The open fast lane says that a ring reaches the peer, that
-// no operation waits in the peer's queue, and that no read is in progress. Four conditions are left for each
-// access:
+// The access lane is open while the fast lane of the peer is open (shm/fast_lane.h) and a window shows the
+// last mapped region of the peer (shm/region_window.h). The open fast lane says that a ring reaches the peer,
+// that no operation waits in the peer's queue, and that no read is in progress. Four conditions are left for
+// each access:
 //   - The window shows the range, and the region allows the access.
-//   - No operation with a request is in progress. So no fence and no ordering makes the access wait.
+//   - No operation with a request is in progress. (A fence or an ordering rule could make the access wait for
+//     such an operation.)
 //   - No posted write is pending.
 //   - If accesses must not overtake messages, the peer has taken all messages.
 // The code in api/ does not use the lane if the flags of an access request a fence. A write with remote
@@ -45,7 +46,7 @@ class AccessLane : protocol::MessengerParts {
 
   /// Returns false if an attempt is not worth its cost. May be called without the engine lock.
   bool promising() const { return refusals_.load(std::memory_order_relaxed) < kRefusalsMax; }
-  /// Called after an access to the peer's region with this key on the general path.
+  /// Called after an access on the general path to the peer's region with this key.
   void review(const transport::Peer& peer, std::uint64_t key) {
     const LocalMemory* const memory = memory_of(peer);
     if (memory != nullptr && memory->window().shows(key)) refusals_.store(0, std::memory_order_relaxed);

@@ -12,29 +12,30 @@
 // the end of the ring (LocalPeers::remove) and a new binding (Engine::attach). Each of them closes the lane.
 // For each message, send() checks only three further conditions: there is credit, the ring has space, and the
 // message is short enough for the eager protocol. The code in api/ does not call send() if the flags of an
-// operation request more than a plain send, such as a fence or delivery.
+// operation request more than a plain send, such as a fence or a completion after delivery.
 //
 // Up. A whole eager message is delivered to the first posted receive that matches. This receive must be for
 // one message, must be long enough, and must report its completion. The payload is copied into the user's
 // buffer, and the completion is put into the queue. If no receive matches, this side leaves the message in
 // the ring. The application often posts the matching receive next, above all where ranks take turns on a
-// processor. To store the message, find it and copy it again would cost more than the message itself. After
-// this side has left messages there kPatience times since its last delivery from this ring, it stores the
-// message. It also stores the messages behind it, until a receive matches one of them. A message is stored at
-// once if a posted receive could take a later message of the same sender. A full turn (EventLoop::run_once)
-// also stores messages at once. Full turns take place before a thread sleeps, for a peek, and at regular
-// times.
+// processor. To store the message, find it and copy it again would cost more than the message itself. If this
+// side has left a message in this ring kPatience times since its last delivery from the ring, it stores the
+// message instead. From then on it stores the messages that follow in this ring, too, until a receive matches
+// one of them. A message is stored at once if a posted receive could take a later message of the same sender.
+// A full turn (EventLoop::run_once) also stores messages at once. Full turns take place before a thread
+// sleeps, for a peek, and at regular times.
 //
 // The lane leaves all other segments to LocalPeers::deliver. Among them are messages that match a
-// multi-receive buffer, or a receive behind many others in the queue. Messages that might not fit into the
-// unexpected store, and messages after which this side must grant credit, are also among them. If a counter
-// for receives is bound, the lane leaves all messages to the general path. If the endpoint shares receives
-// with others, the lane takes only messages that match the oldest receive of the endpoint itself.
+// multi-receive buffer, or a receive behind many others in the queue. So are messages that might not fit into
+// the unexpected store, and messages after which this side must grant credit. If a counter for receives is
+// bound, or if the application wants the addresses of unknown sources (FI_SOURCE_ERR), the lane leaves all
+// messages to the general path. If the endpoint shares receives with others, the lane takes only messages
+// that match the oldest receive of the endpoint itself.
 //
 // Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
-// peer knows the id of this request, so the lane need not return the request to the pool and take a new one.
-// A receive takes the general path if a message is stored, or if the posted receives are indexed because
-// there are many.
+// peer knows the id of such a request. So the request needs no new id, and the lane need not return it to the
+// pool first. A receive takes the general path if there is no such request, if a message is stored, or if the
+// posted receives are indexed because there are many.
 //
 // send(), receive() and post() run under the engine lock, and leave no work for the engine. So a turn in
 // which only the lane has work may skip everything else (EventLoop::run_calm).
@@ -188,7 +189,7 @@ class FastLane : protocol::MessengerParts {
     return true;
   }
   /// Returns true if the receive is long enough and plain. A plain receive is for one message, has one
-  /// buffer, and reports an ordinary completion.
+  /// buffer, and reports its completion.
   static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
     return receive.plain && length <= receive.capacity;
   }
@@ -204,7 +205,8 @@ class FastLane : protocol::MessengerParts {
   /// This side need not grant a peer more credit as long as the granted credit exceeds the released bytes by
   /// more than this number.
   const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
-  /// The queue in which arrivals are reported. Null if the endpoint must also report them in another way.
+  /// The queue in which arrivals are reported. Null if the endpoint has no such queue, or must also report
+  /// arrivals in another way.
   protocol::CompletionQueue* rx_queue_ = nullptr;
 };
 

@@ -15,7 +15,7 @@ constexpr std::size_t kHelloMax = 256;  ///< the longest hello, without its tag
 
 std::string plain_name(const char* kind, std::uint32_t version, const SocketAddress& endpoint) {
   std::string name = kind + std::to_string(version) + "/" + endpoint.text();
-  // Several interfaces may have the same link-local address.
+  // Several interfaces may have the same link-local address, so the name contains the scope, too.
   if (endpoint.scope() != 0) name += "%" + std::to_string(endpoint.scope());
   return name;
 }
@@ -75,7 +75,7 @@ bool HelloSender::begin(const os::LocalSocket& socket, std::string& reason) {
   if (!proof_) return send_hello(socket, reason);
   const seal::ProofRequest request = proof_->request();
   if (socket.send(as_bytes(&request, sizeof request))) return true;
-  reason = "it has closed the connection";
+  reason = "the peer has closed the connection";
   return false;
 }
 

@@ -40,7 +40,8 @@ struct KeyedName {
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
 
 /// A connection, and the key with which its socket name was made. The listener may hold an alternative to
-/// that name (os/local_socket.h). The kernel says which name the listener holds.
+/// that name (os/local_socket.h). LocalSocket::called_name() asks the kernel which of them the listener
+/// holds.
 struct KeyedSocket {
   os::LocalSocket socket;                   ///< empty if there is no connection
   std::shared_ptr<const seal::JobKey> key;  ///< null if there is no key

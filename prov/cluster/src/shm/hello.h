@@ -1,7 +1,7 @@
-// The message with which an endpoint offers a ring to a peer. It contains the identity of the writer and the
-// geometry of the ring. The descriptor of the ring's memory is sent with the message. Integers are in host
-// byte order, because both processes run on one host. Both processes use the same layout version, because
-// this version is part of the name of the listening socket.
+// The message with which an endpoint offers a ring to a peer. It contains the identity of the sender, which
+// writes the ring, and the geometry of the ring. The descriptor of the ring's memory is sent with the
+// message. Integers are in host byte order, because both processes run on one host. Both processes use the
+// same layout version, because this version is part of the name of the listening socket.
 #pragma once
 
 #include <cstdint>

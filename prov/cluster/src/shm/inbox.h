@@ -35,7 +35,7 @@ class Inbox {
   /// Returns true if peek() would find a segment. Before the first pop(), the result may be true even if
   /// there is no segment. This call, too, costs only one load.
   bool has_next() const { return load() == ready_; }
-  /// Begins a batch. The caller calls peek() and pop() only between begin_batch() and end_batch(). Returns
+  /// Begins a batch. The caller may call peek() and pop() only between begin_batch() and end_batch(). Returns
   /// false if the peer is taking segments back now. When the peer has finished, it rings the doorbell if this
   /// side has requested that.
   virtual bool begin_batch() { return true; }
@@ -43,8 +43,7 @@ class Inbox {
   /// Called if the peer has died, perhaps while it took segments back. After this call, the rest of the ring
   /// can be read.
   virtual void ignore_writer() {}
-  /// Shows the next segment. Returns false if there is none. If the ring is idle, the call reads only one
-  /// cache line.
+  /// Shows the next segment. If there is none, reads only one cache line and returns false.
   virtual bool peek(PeekedSegment& segment) = 0;
   /// Frees the slot of the segment that peek() showed, so that the sender can use the slot again.
   virtual void pop() = 0;
@@ -67,8 +66,8 @@ class Inbox {
   /// Returns how many bytes of memory are mapped. Pages that were never used take no memory.
   virtual std::size_t footprint() const = 0;
 
-  /// Returns a descriptor that becomes readable when the peer's process ends. Returns -1 if there is none, so
-  /// that only peer_gone() can tell.
+  /// Returns a descriptor that becomes readable when the peer's process ends. Returns -1 if there is none. In
+  /// that case only peer_gone() can tell.
   virtual int process_descriptor() const = 0;
   /// Returns false if even peer_gone() cannot tell whether the process has ended.
   virtual bool process_observable() const { return true; }

@@ -9,7 +9,7 @@
 // a sequence word. The writer writes this word last (release), with the value n + 1. So the segment and the
 // sign that it is complete arrive in one cache line, and the writer need not update a tail index. The reader
 // waits for exactly this value. The word may still have the value of the previous lap, or 0 in the first lap.
-// Any other value means that the peer has broken the rules. Numbers wrap around after minutes of small
+// Any other value means that the writer has broken the rules. Numbers wrap around after minutes of small
 // messages. They begin shortly before the wrap, so that tests pass the wrap, too. The slot header of 16 bytes
 // is followed by the encoded segment header (wire/segment.h), then by the payload if it fits.
 //
@@ -19,18 +19,18 @@
 // times slower if source and target are 1 to 15 bytes apart modulo 4096. A block that would cross the end of
 // the arena begins at the start of the arena instead, and the skipped bytes belong to the block. Blocks are
 // freed in the order of their slots. The writer remembers where the block of each slot ends, because the
-// reader returns only a number of slots.
+// reader says only how many slots it returns.
 //
-// Return of slots. `head` is the reader's count of the slots that it has taken. Each read of `head` costs the
-// writer a cache miss. So the writer reads `head` only if the last value that it has read says that the ring
-// is full. The reader publishes `head`
+// Return of slots. `head` is the number of the first segment whose slot the reader has not returned. Each
+// read of `head` costs the writer a cache miss. So before it writes a segment, the writer reads `head` only
+// if the last value that it has read says that the ring is full. The reader publishes `head`
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
 //   (2) when it polls and finds no segment, or only the one that it has already seen.
 // (If a reader takes the last segment and never polls again, the ring seems to be in use. But progress loops
 // poll until they find nothing.) So while the writer waits, the reader still has segments to take, or it
-// publishes everything when it polls again. Because of (2), the arena of a waiting writer is empty at some
-// time. In an empty arena, a block occupies at most twice the length of its payload, because fewer bytes are
-// skipped than the payload contains. So a payload of up to half the arena never waits forever.
+// publishes everything when it polls again. Because of (2), the arena of a waiting writer becomes empty
+// sooner or later. In an empty arena, a block occupies at most twice the length of its payload, because fewer
+// bytes are skipped than the payload contains. So a payload of up to half the arena never waits forever.
 //
 // Long messages are cut into pieces of payload_max bytes. So the writer copies one piece into the arena while
 // the reader copies the previous piece out of it, and both pieces stay in fast caches. In measurements,
@@ -44,8 +44,9 @@
 //
 // Recall. The writer may take back segments that the reader has not taken (recall_word.h). It marks their
 // slots as withdrawn. The reader takes segments in batches. At the end of each batch it writes the number of
-// the next segment to `next`, because `head` may be behind. Some segments get no answer. If the reader cannot
-// execute such a segment, it writes a refusal to `refusals` before it publishes a `head` behind the segment.
+// the next segment to `next`. From `next` the writer knows which segments were taken, because `head` may be
+// behind. Some segments get no answer. If the reader cannot execute such a segment, it writes a refusal to
+// `refusals` before it publishes a `head` behind the segment.
 //
 // Sleep. Before one side sleeps, it may ask the other to ring the sleeper's doorbell. Each side has a word
 // for that (doorbell_word.h). The reader waits for the next segment, the writer waits for space. The reader's
@@ -158,7 +159,7 @@ struct Geometry {
 
 /// The parts of a ring's memory, as either end sees them.
 struct RingView {
-  /// `memory`: geometry.total_bytes(), aligned to kLineBytes.
+  /// `memory`: geometry.total_bytes() bytes, aligned to kLineBytes.
   RingView(Bytes memory, const Geometry& geometry)
       : slots(reinterpret_cast<Slot*>(memory.data() + geometry.slots_begin())),
         arena(memory.data() + geometry.arena_begin()),
@@ -168,7 +169,8 @@ struct RingView {
         arena_mask(geometry.arena_bytes - 1) {}
 
   Slot& slot(std::uint32_t number) const { return slots[number & slot_mask]; }
-  /// Returns the refusal word of the slot: 1 + the number of the last refused segment in it, or 0.
+  /// Returns the refusal word of the segment's slot: 1 + the number of the last segment in this slot that was
+  /// refused, or 0.
   std::atomic_ref<std::uint64_t> refusal(std::uint32_t number) const {
     return std::atomic_ref(refusals[number & slot_mask]);
   }

@@ -9,7 +9,7 @@ namespace {
 /// With the first two intervals, this side detects the death of a process within 100 ms, even without a
 /// handle.
 constexpr Duration kUnwatchedCheck = 60ms;
-constexpr Duration kPartCheck = 20ms;  ///< longer than kTicksPerCheck
+constexpr Duration kPartCheck = 20ms;  ///< if a call does not reach all peers; longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;
 constexpr Duration kReportDelay = 500ms;
 
@@ -114,7 +114,8 @@ void LocalDeaths::check(LocalPeer& peer) {
 }
 
 /// Returns true if the peer has closed, if it has never attached a ring, or if this side noticed its end
-/// kReportDelay ago. Until then the descriptor of its process is not watched, because it stays readable.
+/// kReportDelay ago. During this delay the descriptor of the peer's process is not watched, because it stays
+/// readable.
 bool LocalDeaths::may_report(LocalPeer& peer) {
   if (peer.inbox == nullptr && peer.outbox->connected()) return true;
   if ((peer.inbox != nullptr && peer.inbox->peer_closed()) ||

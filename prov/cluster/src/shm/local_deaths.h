@@ -10,9 +10,10 @@
 // failed.
 //
 // A peer that ends without closing is reported only after kReportDelay (docs/design/10-death-and-outage.md).
-// If its job has crashed or aborted, the launcher kills the other processes within some 400 ms. Errors that
-// they report first would hide the cause. Until the report, operations with the peer wait: its ring seems
-// full, because a segment that nobody reads would count as sent.
+// If its job has crashed or aborted, the launcher kills the other processes within some 400 ms. If these
+// processes reported errors before that, the errors would hide the cause. Until the report, operations with
+// the peer wait. The ring to the peer seems full meanwhile, because a posted segment would count as sent
+// although nobody reads it.
 //
 // Each check makes a system call. So a peer is checked when one of its descriptors becomes ready (Waiter).
 // Otherwise peers are checked only from time to time (ShmTransport), a part of them each time.
@@ -38,7 +39,7 @@ class LocalDeaths {
   void check_suspects();
   /// Checks the peers that say in their rings that they have closed. Called when the doorbell rings.
   void check_closed();
-  /// Returns when check_some() must be called even if nothing else happens.
+  /// Returns the time at which check_some() must be called even if nothing else happens.
   Time next_check() const;
 
  private:
@@ -46,8 +47,8 @@ class LocalDeaths {
   static constexpr std::uint64_t kTicksPerCheck = 1 << 24;
   static constexpr std::uint32_t kTurnsPerCheck = 1 << 14;
 
-  /// One check_some() checks kPerCheck peers, or more if kChecksMax calls would otherwise not reach all
-  /// peers.
+  /// One call of check_some() checks kPerCheck peers, or more if kChecksMax calls would otherwise not reach
+  /// all peers.
   static constexpr std::size_t kPerCheck = 32;
   static constexpr int kChecksMax = 4;
 

@@ -1,9 +1,10 @@
 // Opens shared memory to the peers of this node. Each endpoint listens on an abstract UNIX socket, which is
 // named after the endpoint's address. Such a name belongs to a network namespace, so containers and virtual
 // nodes are separate. The name disappears with the process, so a crash leaves nothing behind. To send to a
-// peer, an endpoint connects to the peer's socket. It shows its credentials, proves that it has the key of
-// the job, and sends a memfd with one ring. Only this sender writes the ring. So a pair of endpoints has one
-// ring for each direction, with an Outbox at the sender and an Inbox at the receiver.
+// peer, an endpoint connects to the peer's socket. The connecting endpoint shows its credentials, proves that
+// it has the job's key if there is one, and sends a memfd with one ring. Only this sender writes the ring. So
+// a pair of endpoints has one ring for each direction, with an Outbox at the sender and an Inbox at the
+// receiver.
 //
 // The connection is kept until the receiver has attached the ring. From then on each end says in the ring
 // when it closes. The inbox has a handle of the peer's process (os/peer_process.h), which tells when the

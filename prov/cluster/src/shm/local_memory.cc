@@ -10,8 +10,8 @@ namespace {
 
 using carrier::Outcome;
 
-/// The largest number of writes that this side executes while it holds the target. The target can take no
-/// segments while it is held.
+/// The largest number of writes that this side executes in one hold. While the target is held, it can take no
+/// segments.
 constexpr std::size_t kHeldWrites = 32;
 
 /// Returns true if `one` is the earlier number. Numbers wrap around.
@@ -118,8 +118,8 @@ void LocalMemory::settle(std::optional<std::uint64_t> ticks) {
   }
 }
 
-/// Takes back and executes the pending writes, except those that only the target can execute. Returns false
-/// if the target is taking segments now.
+/// Takes back and executes the pending writes in order, up to the first that only the target can execute.
+/// Returns false if the target is taking segments now.
 bool LocalMemory::take_back() {
   for (bool suited = true; suited && !writes_.empty();) {
     if (!ring_->hold()) return false;

@@ -11,9 +11,10 @@
 // costs as much as a message if the target polls, and a system call if the target computes or sleeps. A
 // posted write is pending until it is taken or executed.
 //
-//   put()     posts a write; after writes were taken back, only once the target takes segments again
+//   put()     posts a write; after some were taken back, posts none until the target takes segments again
 //   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
-//   recall()  also reports, but takes back the others at once, because the caller will sleep
+//   recall()  reports the writes that were taken, and takes back the others at once, because the caller will
+//             sleep
 //
 // Invariants. writes_ keeps the pending writes in the order of their numbers, and they complete in this
 // order. Each write is executed once, either by the target or, while the target is held, by this side. A
@@ -47,7 +48,7 @@ class PostedWrites {
   /// the function also takes back the writes to targets that have taken none for kPatience.
   void settle(std::optional<std::uint64_t> ticks);
   /// Reports the writes that their targets have taken, and takes back the others. Returns false if a target
-  /// is taking segments now. Such a target will soon have taken the other writes.
+  /// is taking segments now. Such a target will soon have taken its remaining writes.
   bool recall();
   /// Returns true if no writes are pending.
   bool idle() const { return peers_.empty(); }
@@ -77,7 +78,7 @@ class LocalMemory : public carrier::MemoryAccess {
   LocalMemory() : MemoryAccess(true) {}
   ~LocalMemory() override;
 
-  /// From now on small writes may be posted to `ring`, the carrier of `channel`. All three arguments must
+  /// After this call small writes may be posted to `ring`, the carrier of `channel`. All three arguments must
   /// outlive this object.
   void use_ring(protocol::Channel& channel, Recall& ring, PostedWrites& posted) {
     channel_ = &channel;

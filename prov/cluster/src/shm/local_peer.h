@@ -1,6 +1,6 @@
 // What the shared-memory transport keeps about a peer: a ring in each direction, and the state of the
-// attempts to open them. The first attempt to reach the peer creates the object, which lives as long as the
-// Peer.
+// attempts to open them. An attempt to open a ring creates the object. If the attempt fails, it also deletes
+// the object. Otherwise the object lives as long as the Peer.
 #pragma once
 
 #include <cstdint>
@@ -47,7 +47,7 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   /// How many more times the fast lane may leave in the ring a message that no receive matches.
   std::uint8_t patience = 0;
   Time ended_at = kNever;  ///< when LocalDeaths noticed that the process had ended without closing
-  bool suspect = false;    ///< a descriptor says that the peer may be dead, and no inbox is adopted
+  bool suspect = false;    ///< true if a descriptor says that the peer may be dead, but it has no inbox
   // The next two members are used while the peer's queue of connections is full.
   Time connecting_since{};
   Time next_connection{};  ///< when to try the next connection

@@ -1,12 +1,12 @@
 // The peers of this node. The engine reads their rings through this class.
 //
-// A ring is active if a segment has arrived in it lately. Every turn reads all active rings. Each turn that
-// is not calm (EventLoop) also reads kQuietPerTurn of the quiet rings, in rotation, so an idle peer costs
-// almost nothing. A turn delivers at most kRingBurst segments of each ring.
+// A ring is active if a segment has arrived in it lately, and quiet otherwise. Every turn reads all active
+// rings. Each turn that is not calm (EventLoop) also reads kQuietPerTurn of the quiet rings, in rotation, so
+// an idle peer costs almost nothing. A turn delivers at most kRingBurst segments of each ring.
 //
 // If the unexpected store has no space for a message, the first segment of the message stays in its ring, and
-// the sender must wait. If the peer dies meanwhile (shm/local_deaths.h), it is closed only after its ring was
-// read to the end.
+// the sender must wait. If the sender dies meanwhile (shm/local_deaths.h), it is closed only after its ring
+// was read to the end.
 #pragma once
 
 #include <cstddef>
@@ -61,12 +61,13 @@ class LocalPeers {
   bool holding() const { return held_; }
   /// Called when the unexpected store may have space. Delivers the segments that wait for it.
   void receive_held(std::uint32_t turn);
-  /// Asks all peers to ring the doorbell when they post a segment. If this side waits for space in the ring
-  /// to a peer, also asks that peer to ring the doorbell when it frees space. Returns true if any of the
-  /// requests is new. If so, the caller must execute a process fence and another turn before it sleeps.
+  /// Asks all peers to ring this endpoint's doorbell when they post a segment. If this side waits for space
+  /// in the ring to a peer, also asks that peer to ring the doorbell when it frees space. Returns true if any
+  /// of the requests is new. If so, the caller must execute a process fence and another turn before it
+  /// sleeps.
   bool request_doorbells();
   /// Rings the doorbell of each peer that leaves segments untaken while this side waits for it. Does so even
-  /// without a request, because a peer whose application has stopped polling may not have made one. Rings
+  /// without a request, because a peer whose application has stopped polling may have made no request. Rings
   /// each such doorbell only once.
   void ring_unheard();
 
@@ -88,8 +89,9 @@ class LocalPeers {
   FastLane lane_;
   std::size_t outboxes_ = 0;
   std::vector<LocalPeer*> rings_;  ///< the peers that have an inbox; those with active rings are in front
-  std::size_t active_ = 0;         ///< how many rings are active; before the first review(), all of them
-  std::size_t next_quiet_ = 0;     ///< index of the quiet ring that was read last
+  /// How many rings are active. If a ring was added or removed, all of them until the next review().
+  std::size_t active_ = 0;
+  std::size_t next_quiet_ = 0;  ///< index of the quiet ring that was read last
   bool held_ = false;
 };
 

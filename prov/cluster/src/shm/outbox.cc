@@ -90,7 +90,7 @@ bool Outbox::peer_gone() {
     violation_reported_ = true;
     ++environment_.counters.refused_malformed;
     environment_.log.warn(
-        "shared memory to %s is closed: the peer acknowledged segments that were never sent, so its memory "
+        "shared memory to %s is closed: the peer acknowledged segments that were never sent, so this memory "
         "is corrupt",
         peer_.text().c_str());
   }

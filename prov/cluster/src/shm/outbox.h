@@ -6,7 +6,7 @@
 // connection. If the peer closes this connection before it has attached the ring, the peer is gone or refuses
 // the ring. Later a closed connection has no meaning, and this side opens a handle of the peer's process
 // instead. When the peer's own ring arrives, the inbox of that ring has another handle, and the outbox closes
-// its handle.
+// its own handle.
 #pragma once
 
 #include <cstddef>
@@ -73,7 +73,7 @@ class Outbox final : public Recall, public carrier::Lane {
   /// this is the only sign. Makes system calls.
   bool doorbell_gone() const;
 
-  /// Called when the peer has ended. From now on the ring seems full.
+  /// Called when the peer has ended. After this call the ring seems full.
   void block() { writer_.set_blocked(true); }
 
   bool connected() const { return static_cast<bool>(socket_); }
@@ -117,7 +117,7 @@ class Outbox final : public Recall, public carrier::Lane {
   HelloSender greeting_;
   std::optional<os::PeerProcess> process_;
   std::shared_ptr<const os::Doorbell> doorbell_;
-  std::optional<os::LocalName> peer_doorbell_;  ///< set when this side first rings this doorbell
+  std::optional<os::LocalName> peer_doorbell_;  ///< set when this side first rings the peer's doorbell
   SocketAddress peer_;
   bool violation_reported_ = false;
 };

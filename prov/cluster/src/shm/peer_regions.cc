@@ -68,17 +68,18 @@ void PeerRegions::wait_for_welcome(std::chrono::milliseconds limit) {
 void PeerRegions::take_welcome() {
   switch (greeting_.advance(socket_)) {
     case HelloSender::State::waiting: return;
-    case HelloSender::State::failed: return give_up("it has not proved that it has the key of this process");
+    case HelloSender::State::failed:
+      return give_up("the peer has not proved that it has the key of this process");
     case HelloSender::State::sent: break;
   }
   os::Descriptor file;
   switch (socket_.receive(as_bytes(&welcome_, sizeof welcome_), &file)) {
     case os::LocalSocket::Receipt::nothing: return;
-    case os::LocalSocket::Receipt::end: return give_up("it has closed its endpoint");
-    case os::LocalSocket::Receipt::misfit: return give_up("its answer is malformed");
+    case os::LocalSocket::Receipt::end: return give_up("the peer has closed its endpoint");
+    case os::LocalSocket::Receipt::misfit: return give_up("the peer's answer is malformed");
     case os::LocalSocket::Receipt::message: break;
   }
-  if (welcome_.magic != RegionWelcome::kMagic) return give_up("its answer is malformed");
+  if (welcome_.magic != RegionWelcome::kMagic) return give_up("the peer's answer is malformed");
   std::string reason;
   table_ = os::SharedMemory::map_to_read(file, RegionEntries::kBytes, reason);
   if (!table_) return give_up(reason.c_str());
@@ -115,7 +116,7 @@ bool PeerRegions::ready() {
   return state_ == State::ready;
 }
 
-/// From now on every access returns unsuited.
+/// After this call every access returns unsuited.
 void PeerRegions::give_up(const char* reason) {
   state_ = State::ended;
   window_.close();
@@ -189,7 +190,7 @@ PeerRegions::Outcome PeerRegions::judge(std::uint32_t number, std::uint64_t key,
   const bool still = (state & RegionEntry::kLive) != 0 && entry.key == key;
   if (!still) return Outcome::unsuited;
   if (std::atomic_ref(page().revoked).load(std::memory_order_relaxed) != 0) {
-    give_up("it has closed its endpoint");
+    give_up("the peer has closed its endpoint");
     return Outcome::unsuited;
   }
   if (entry.length < length || address < entry.start || address - entry.start > entry.length - length ||
@@ -229,7 +230,7 @@ PeerRegions::Outcome PeerRegions::access_piece(std::uint64_t key, std::uint64_t 
   switch (through_kernel(entry.base + (address - entry.start))) {
     case os::GuardedCopy::whole: return Outcome::done;
     case os::GuardedCopy::cut_short: return Outcome::unsuited;
-    case os::GuardedCopy::no_process: give_up("its process has ended"); return Outcome::unsuited;
+    case os::GuardedCopy::no_process: give_up("the peer's process has ended"); return Outcome::unsuited;
   }
   return Outcome::unsuited;
 }
@@ -261,7 +262,7 @@ PeerRegions::Outcome PeerRegions::load(std::uint64_t key, std::uint64_t address,
 }
 
 /// Copies the data by loads or stores if the region is mapped here. Otherwise does nothing and returns
-/// unsuited; the other ways of access find the reason.
+/// unsuited. The caller then tries another way of access, which finds the reason.
 template <typename Copy>
 [[gnu::always_inline]] inline PeerRegions::Outcome PeerRegions::access_mapped(std::uint64_t key,
                                                                               std::uint64_t address,

@@ -1,7 +1,7 @@
 // Accesses the regions of one peer on this node without the help of the peer's library. This is the
 // initiator's side of the protocol in shm/region_layout.h.
 //
-// If a region is in shared memory, this side also maps the region after some uses, and copies by loads and
+// If a region is in shared memory, this side maps the region after some uses, and then copies by loads and
 // stores (MappedRegions). For all other regions a system call copies. The system call takes one or two
 // microseconds. If the peer polls, a segment in a ring takes only a fraction of that time. So small writes
 // use the ring as long as the peer polls (shm/local_memory.h).
@@ -43,9 +43,9 @@ class MappedRegions {
 
   void set_process(const Process& process) { process_ = process; }
   /// Returns the address, in this process, of a part of the entry's region. Returns null if the entry is not
-  /// the last one, if its region is not mapped, or if not all pages of the region are populated. Also returns
-  /// null if the part is outside of the region. The peer writes the entry, and may be hostile. The initiator
-  /// must have marked the entry as in use.
+  /// the one that was used last, or if its region is not mapped. Also returns null if the part is outside of
+  /// the region, or if not all of its pages are populated. The peer writes the entry, and may be hostile. The
+  /// initiator must have marked the entry as in use.
   std::byte* at_last(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                      std::size_t length) const {
     const bool last = number == last_number_ && entries.at(number).generation == last_->generation;
@@ -54,8 +54,8 @@ class MappedRegions {
   /// Does the same for any entry and any mapped part. Each call counts as a use, and may map the region, or
   /// drop mappings of closed regions.
   std::byte* at(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset, std::size_t length);
-  /// Returns the part of the last region around these bytes that is ready for access. at() has returned a
-  /// pointer to the bytes. Sets `offset` to the position of the part in the region.
+  /// Returns the part of the last region around these bytes that is ready for access. at() must have returned
+  /// a pointer to the bytes. Sets `offset` to the position of the part in the region.
   Bytes ready_around(std::uint64_t& offset, std::size_t length) const {
     return last_->mapping.populated_around(offset, length);
   }
@@ -89,7 +89,7 @@ class MappedRegions {
 
 class PeerRegions final : public LocalMemory {
  public:
-  /// `greeting` has begun over `socket`, and sends the descriptor of `page`. The log must outlive this
+  /// `greeting` must have begun over `socket`. It sends the descriptor of `page`. The log must outlive this
   /// object.
   PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page,
               Log& log)
@@ -140,7 +140,7 @@ class PeerRegions final : public LocalMemory {
   /// Tells the peer that this side will use nothing more, so that the peer no longer checks this side's page.
   void leave();
   /// Tests whether the kernel allows this process to copy to and from the peer's memory. Returns an empty
-  /// text if so. Otherwise returns the reason why not, as a text for the log.
+  /// text if so. Otherwise returns the reason, as a text for the log.
   std::string try_copies() const;
   template <typename Copy, typename Through>
   Outcome access(std::uint64_t key, std::uint64_t address, std::size_t length, const Kind& kind, Copy&& copy,

@@ -1,6 +1,6 @@
 // Two words in shared memory. With them the writer of a ring holds the reader: for a few microseconds the
-// reader cannot take segments, while the writer takes some back (shm/recall.h). This costs the reader two
-// stores and a load for each batch.
+// reader cannot take segments, while the writer takes some back (shm/recall.h). These words cost the reader
+// two stores and a load for each batch.
 //
 // Reader and writer never take segments at the same time. The reader sets `taking` and then reads `held`. The
 // writer sets `held`, executes a fence and then reads `taking`. With a full fence on both sides, at least one

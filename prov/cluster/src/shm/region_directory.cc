@@ -10,8 +10,8 @@
 namespace cluster::shm {
 namespace {
 
-/// How many times the close of a region yields the processor before it sleeps. It usually waits for a small
-/// copy, which takes only one or two microseconds.
+/// How many times the close of a region yields the processor before it sleeps. The close usually waits for a
+/// small copy, which takes only one or two microseconds.
 constexpr int kYields = 64;
 
 constexpr Duration kHelloWait = 5ms;
@@ -96,8 +96,8 @@ bool RegionUsers::wait_while(const User& user, Busy&& busy) {
     if (user.gone()) return true;
     if (clock_.now() > deadline) {
       log_.warn(
-          "process %d does not finish a remote access (is it stopped?): fi_close fails, and the memory stays "
-          "registered",
+          "process %d does not finish a remote access (is it stopped?): fi_close of the region fails, and "
+          "the memory stays registered",
           user.process.number());
       return false;
     }
@@ -231,7 +231,7 @@ void RegionServer::start(const seal::JobKeys& keys) {
       endpoint_.text().c_str(), reason.c_str());
 }
 
-/// Called by the progress thread. Returns when the thread must call again.
+/// Called by the progress thread. The result says when the thread must call again.
 os::NextWake RegionServer::serve() {
   dismissed_ = {};
   if (!initiator_ && !accept()) return {os::NextWake::kUntilReadable, listener_.descriptor()};
@@ -274,7 +274,8 @@ bool RegionServer::answer() {
   os::SharedMemory memory = os::SharedMemory::map(page, sizeof(UsePage), reason);
   if (!memory) return true;
   users_.forget_gone();
-  // The initiator must be in the list before it can use anything, so it gets the welcome only after that.
+  // The initiator must be in the list before it can use anything. So the server adds it before it sends the
+  // welcome.
   users_.add(dismissed_, std::move(memory), this, [&](const os::LocalSocket& user) {
     user.send(as_bytes(&welcome_, sizeof welcome_), table_, reason);
   });

@@ -29,9 +29,9 @@ namespace cluster::shm {
 /// initiator uses now and whether the initiator is alive. The close of a region checks all of them.
 /// shm/region_layout.h explains why that is enough.
 ///
-/// The server closes the connection of an initiator after the welcome, so an initiator needs no descriptor
-/// here. The initiator says in its page when it has ended. While a close waits for an initiator, it also asks
-/// the kernel whether the initiator's process has ended.
+/// The server closes the connection of an initiator after the welcome, so an initiator costs no descriptor on
+/// this side. The initiator says in its page when it has ended. While a close waits for an initiator, the
+/// close also asks the kernel whether the initiator's process has ended.
 class RegionUsers {
  public:
   RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
@@ -85,7 +85,8 @@ class RegionUsers {
 /// (shm/greeting.h).
 class RegionServer {
  public:
-  /// `welcome` is the message that goes with `table`. `table` and `users` must outlive the server.
+  /// `welcome` is the message that is sent together with the descriptor `table`. `table` and `users` must
+  /// outlive the server.
   RegionServer(const SocketAddress& endpoint, const RegionWelcome& welcome, const os::Descriptor& table,
                RegionUsers& users, Random& random, Log& log)
       : endpoint_(endpoint), welcome_(welcome), table_(table), users_(users), random_(random), log_(log) {}

@@ -11,8 +11,8 @@
 // table is not complete.
 //
 // Copies. There are two ways to copy. The kernel copies any memory (os/process_memory.h). If the region is in
-// memory that its owner has mapped shared, the initiator can map this memory, too (shm/peer_regions.h), and
-// copy by loads and stores. The owner may unmap such memory, or map another file at its place, before it
+// memory that the target has mapped shared, the initiator can map this memory, too (shm/peer_regions.h), and
+// copy by loads and stores. The target may unmap such memory, or map another file at its place, before it
 // closes the region. In this case the initiator still uses the old file, which does no harm. The following
 // paragraphs hold for both ways.
 //
@@ -28,10 +28,10 @@
 // kPieceBytes. An initiator keeps its mappings between uses. The generation says whether the entry has
 // belonged to another region meanwhile.
 //
-// Death. The target reads the page of an initiator until the page says that the initiator has ended, or until
-// the initiator's process has ended. If a process dies during a copy, a close waits until the process has
-// ended, which means that its last thread has ended (pidfd_open(2)). The connection over which the page was
-// sent is closed after the welcome, so neither side needs a descriptor for the other.
+// Death. Every close reads the page of an initiator until the page says that the initiator has ended, or
+// until the initiator's process has ended. If a process is killed during a copy, a close waits until the last
+// thread of the process has ended (pidfd_open(2)). The connection over which the page was sent is closed
+// after the welcome, so neither side needs a descriptor for the other.
 //
 // Trust. Peers are processes of the same user. They can read the table, but not write it. It can happen that
 // an initiator does not clear its word, for example because a debugger stops it during a copy. In this case

@@ -1,4 +1,4 @@
-// The last mapped region of a peer, as the access lane needs it (shm/access_lane.h). This object contains
+// The last mapped region of a peer, as the access lane needs it (shm/access_lane.h). A window contains
 // everything that an access needs, and shows only pages that are populated (os/peer_mapping.h). The checks of
 // an access are those of shm/region_layout.h. They need fewer steps here, because an entry with the same
 // generation has the same key and bounds as before.
@@ -42,8 +42,8 @@ class RegionWindow {
   bool shows(std::uint64_t key) const { return key == key_ && !memory_.empty(); }
 
   /// Calls copy(bytes) if the window shows the whole range, and the region still exists and allows the
-  /// access. `right`: RegionEntry::kWritable or kReadable. `served`: kWritesServed or kReadsServed. Otherwise
-  /// does nothing and returns false. The range must not be empty.
+  /// access. Otherwise does nothing and returns false. `right`: RegionEntry::kWritable or kReadable.
+  /// `served`: kWritesServed or kReadsServed. The range must not be empty.
   template <typename Copy>
   [[gnu::always_inline]] bool access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                      std::uint32_t right, std::uint32_t served, Copy&& copy) const {

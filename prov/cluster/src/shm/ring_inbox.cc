@@ -81,7 +81,7 @@ void RingInbox::report_violation() {
   violation_reported_ = true;
   ++environment_.counters.refused_malformed;
   environment_.log.warn(
-      "shared memory from %s is closed: the ring contains an invalid segment, so the peer's memory is "
+      "shared memory from %s is closed: the ring contains an invalid segment, so this memory is "
       "corrupt",
       peer_.text().c_str());
 }

@@ -1,6 +1,6 @@
-// The ring from one peer of this node. The connection over which the ring was sent is no longer needed. The
-// peer says in the ring when it closes, and a handle of its process tells when it has died. Even then the
-// last segments of the peer can be read, because this process has mapped the memory, too.
+// The ring from one peer of this node. Once the inbox exists, the connection over which the ring was sent is
+// no longer needed. The peer says in the ring when it closes, and a handle of its process tells when it has
+// died. Even then the last segments of the peer can be read, because this process has mapped the memory, too.
 #pragma once
 
 #include <cstdint>
@@ -69,14 +69,14 @@ class RingInbox final : public Inbox {
   /// Shows the next segment if it is a short message. has_next() must be true. Returns false if the caller
   /// must call peek() instead.
   bool peek_short(ShortMessage& message) { return reader_.peek_short(message); }
-  /// Shows the next segment if it seems to be a write that gets no answer.
+  /// Shows the next segment if it seems to be a write that gets no answer. Otherwise returns false.
   bool peek_unanswered(PeekedSegment& segment) {
     return reader_.next_is_unanswered() && reader_.peek(segment.segment, segment.payload);
   }
   void pop() override;
   void refuse() override { reader_.refuse(); }
   /// Returns true if there is no segment. In that case unchanged() returns true until the next segment
-  /// arrives.
+  /// arrives, unless the reader expects_two_lines().
   bool found_empty() {
     if (!reader_.found_empty()) return false;
     settle_empty();

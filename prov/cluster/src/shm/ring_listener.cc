@@ -143,11 +143,11 @@ void RingListener::accept_connections(Inboxes& inboxes) {
           {HelloReceiver(std::move(connection), environment_.random), environment_.clock.now()});
     }
   }
-  // The connection still waits in the kernel and causes the same error again, so one line in the log is
-  // enough.
+  // A connection that could not be accepted still waits in the kernel and causes the same error again. So one
+  // line in the log is enough.
   if (!reason.empty() && !logged_accept_failed_)
     environment_.log.warn(
-        "cannot accept the shared memory connection from a peer on this node, so the peer waits: %s",
+        "cannot accept the shared memory connection from a peer on this node (%s): the peer waits",
         reason.c_str());
   logged_accept_failed_ = !reason.empty();
 }

@@ -5,15 +5,15 @@
 // process dies first, its connection ends. A stopped or hostile process may neither send a hello nor die. Its
 // connection stays half-open for kHelloTime, and after that until another connection needs its place.
 //
-// Any user can fill the kernel's queue. So connections of other users are refused at once, but one call
-// spends at most 2 ms on them. If a connector finds the queue full, it tries again later
+// Any user can fill the kernel's queue. So connections of other users are refused at once, but one call of
+// accept() spends at most 2 ms on them. If a connector finds the queue full, it tries again later
 // (LocalListener::connect).
 //
 // A peer whose connection waits in the kernel's queue believes that its messages arrive. So this process must
 // accept the connection even if it has no free descriptor. In this case it frees the spare descriptors of the
 // process (os/spare_descriptors.h) while it accepts the connection and maps the ring. A mapped ring needs no
 // descriptor. If the hello of such a connection has not arrived yet, this side refuses the peer and tells it
-// so. If there is no memory, the hello is kept for the next call.
+// so. If there is no memory for a ring, the listener keeps the hello for the next call of accept().
 #pragma once
 
 #include <memory>
@@ -62,8 +62,8 @@ class RingListener final : public LocalListener {
   void refuse_exhausted(const os::LocalSocket& socket);
   void note_exhausted(const SocketAddress& peer);
   void note_memory(const RingInbox& inbox);
-  /// Attaches the ring of the connection, or refuses it. Returns false if the hello has not arrived, if
-  /// the user is not known yet, or if there is no memory.
+  /// Attaches the ring of the connection, or refuses it. Returns false if the hello has not arrived, if the
+  /// kernel does not say yet which user has connected, or if there is no memory.
   bool settle(HalfOpen& half_open, Inboxes& inboxes);
   bool receive_hello(HalfOpen& half_open);
   void make_place();

@@ -79,7 +79,7 @@ bool RingOpener::is_settled(const Greeting& greeting) {
   return true;
 }
 
-/// Gives up the ring, to which nothing was written. From now on messages to the peer use the network.
+/// Gives up the ring, to which nothing was written. After that, messages to the peer use the network.
 void RingOpener::leave_ring(LocalPeer& peer) {
   ++parts_.context.environment.counters.refused_forged;
   parts_.context.environment.log.warn(
@@ -87,7 +87,7 @@ void RingOpener::leave_ring(LocalPeer& peer) {
       "endpoint's key (does it belong to another job?); messages use the network instead",
       peer.name().text().c_str());
   parts_.context.reach.go_farther(peer.common, parts_.transport,
-                                  "no shared memory: its reader has not proved that it has the key");
+                                  "no shared memory: the peer has not proved that it has the key");
 }
 
 /// Adopts or refuses the ring of a peer. Returns false if this side cannot answer the peer yet. In this case
@@ -121,8 +121,9 @@ const char* RingOpener::why_refused(Time now, Inbox& inbox) {
 
 /// Ends the operations that this side has begun with an earlier process of the same name, or while no process
 /// had the name. If such an operation failed later, this side would close the ring of the new process. As a
-/// result, the new process would believe that this process is dead. But if the writer of the new ring is
-/// gone, too, there is no new process: the ended process answered this side and closed at once.
+/// result, the new process would believe that this process is dead. But there is no new process if the writer
+/// of `next` is gone, too. In that case the ended process had answered this side with `next`, and closed at
+/// once.
 void RingOpener::end_predecessor(Peer& peer, Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();
@@ -141,10 +142,10 @@ const char* RingOpener::close_earlier(Peer& peer, Inbox& next) {
     end_predecessor(peer, next);
     return nullptr;
   }
-  if (!local->inbox->peer_gone()) return "another process uses its address and still runs";
+  if (!local->inbox->peer_gone()) return "another process has this address and still runs";
   if (next.peer_epoch() <= local->inbox->peer_epoch()) {
-    return "its start time is not later than that of the process that had this address before (was the clock "
-           "set back?)";
+    return "the endpoint was not opened later than the one that had this address before (was the clock set "
+           "back?)";
   }
   if (!local_.drain(*local)) {
     return "messages from the process that had this address before still wait for space in the unexpected "

@@ -20,7 +20,7 @@ class RingOpener {
   /// Opens a ring to the peer, or sets `reason`. While the peer's queue of connections is full, returns
   /// `later`, but at most for kQueueFullMax.
   transport::OpenResult open(Peer& peer, std::string& reason);
-  /// Like open(), but a single attempt without the limit kQueueFullMax.
+  /// Like open(), but makes only one attempt, so kQueueFullMax does not apply.
   transport::OpenResult try_open(Peer& peer, std::string& reason);
   /// Adopts the rings that peers on this node have opened to this endpoint since the last call.
   void accept();

@@ -25,7 +25,7 @@ class RingReader {
   /// `memory` has geometry.total_bytes() bytes, is aligned to kLineBytes, and must outlive the reader.
   RingReader(Bytes memory, const Geometry& geometry);
 
-  /// Begins a batch. The caller calls peek() and pop() only between begin_batch() and end_batch(). Returns
+  /// Begins a batch. The caller may call peek() and pop() only between begin_batch() and end_batch(). Returns
   /// false if the writer is taking segments back now. In this case the caller must try again later.
   bool begin_batch() { return recall_.begin(); }
   void end_batch() {
@@ -42,7 +42,7 @@ class RingReader {
     return sequence == next_value() ? read(segment, payload) : find_nothing(sequence);
   }
   /// Shows the next segment if it is a whole eager message. has_segment() must be true. Returns false if the
-  /// caller must call peek() instead, or if peek() has already shown the segment.
+  /// caller must call peek() instead, for example because peek() has already shown the segment.
   bool peek_short(ShortMessage& message);
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();

@@ -1,6 +1,6 @@
 // The writing end of a ring (layout.h). The memory may be of any kind, so a test can have both ends in one
-// thread. The writer remembers the value of `head` that it has read last. It reads `head` again only if the
-// ring seems full.
+// thread. The writer remembers the value of `head` that it has read last. To post a segment, it reads `head`
+// again only if the ring seems full.
 #pragma once
 
 #include <cassert>
@@ -66,7 +66,7 @@ class RingWriter {
   /// Returns true once the reader has written an impossible `head`. From then on the writer frees no space.
   bool broken() const { return broken_; }
 
-  // --- Recall (shm/recall.h). The caller calls resume() even after a hold() that has returned false. ---
+  // --- Recall (shm/recall.h). The caller must call resume() even after a hold() that has returned false. ---
   std::uint32_t next() const { return position_; }
   std::uint32_t taken() {
     read_head();

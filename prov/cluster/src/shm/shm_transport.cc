@@ -45,7 +45,7 @@ OpenResult ShmTransport::open(Peer& peer, std::string& reason) {
   if (opening == OpenResult::unreached) transport::add_reason(reason, "no shared memory: " + why_not);
   if (opening != OpenResult::reached) return opening;
   reason = "the peer is on this node";
-  parts_.context.environment.log.info("peer %s is reached over shared memory: it is on this node",
+  parts_.context.environment.log.info("peer %s is reached over shared memory: the peer is on this node",
                                       peer.name().text().c_str());
   return opening;
 }
@@ -144,8 +144,8 @@ void ShmTransport::on_doorbell() {
   deaths_.check_closed();
 }
 
-/// The peer's own ring may not be adopted yet, and may hold the last messages of a peer that has closed. So
-/// the next turn first adopts rings, and then checks whether the peer is dead.
+/// The peer's own ring may not be adopted yet. Even if the peer has closed, this ring may hold its last
+/// messages. So the next turn first adopts rings, and then checks whether the peer is dead.
 void ShmTransport::peer_ready(LocalPeer& peer) {
   opener_.advance_greetings();
   if (peer.inbox != nullptr) return deaths_.check(peer);

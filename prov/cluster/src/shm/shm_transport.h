@@ -5,8 +5,9 @@
 //   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
 //
 // The check of a ring costs only a read of memory. The checks for new connections and dead peers cost system
-// calls. So the transport makes these two checks only after an interval of ticks or after a fixed number of
-// turns.
+// calls. So a turn makes these two checks only if the last ones were kTicksPerCheck ago, if its number is a
+// multiple of kTurnsPerCheck, or if a descriptor says that a peer may be dead (suspects_). A turn that
+// hurries (Turn::hurries) does not make them.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
-// The table behind an address vector. It maps handles to socket addresses and back. The endpoints that share
-// an address vector read the table far more often than they change it. A new address gets the lowest free
-// index, counted from 0, as its handle. After a removal the handle is free and may be given to another
-// address. The generation number changes whenever a handle is given or freed. So an engine notices that a
-// handle in its cache may now name another peer.
+// The table behind an address vector. It maps handles to socket addresses and back. A new address gets the
+// lowest free index, counted from 0, as its handle. Once the address is removed, the handle is free and may
+// be given to another address. The table is read far more often than it is changed, so each engine keeps a
+// cache of handles. The generation number changes whenever a handle is given or freed. So an engine notices
+// that a handle in its cache may now name another peer.
 //
 // A large table needs some 30 bytes per address. All entries lie in one block of memory. A hash table finds
 // the entry of an address. It has at least one bucket for every two entries, and the entries of a bucket form

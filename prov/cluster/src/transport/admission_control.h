@@ -1,5 +1,5 @@
 // Limits the number of unknown sources that this endpoint keeps. An unknown source is a process that opens a
-// session or a ring although it is not in the address vector; any process can try that. A session or ring
+// session or a ring, but is no known peer (PeerTable::known). Any process can try that. A session or ring
 // costs some 5 KB while it is open, and afterwards an entry in the peer table. Known peers are always
 // admitted. An unknown source may open a session only while fewer than `flows_max` sessions are open. The
 // same limit applies to rings. The source gets an entry in the peer table only while the table has fewer than
@@ -27,8 +27,8 @@ class AdmissionControl {
   /// Returns true if the endpoint with this name may open a session or a ring. `open`: the number of open
   /// sessions or, if the endpoint wants a ring, of open rings.
   bool admits(Time now, const SocketAddress& name, std::size_t open);
-  /// Counts a message that cannot be stored because the unexpected store is full. The message stays with its
-  /// carrier, and its sender waits. The first such message is logged.
+  /// Counts a message that cannot be stored because the unexpected store is full. The message stays in its
+  /// ring or flow, and its sender waits. The first such message is logged.
   void note_store_full();
 
  private:

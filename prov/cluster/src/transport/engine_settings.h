@@ -16,21 +16,21 @@ inline constexpr std::uint16_t kFlowWindow = 512;
 
 struct EngineSettings : protocol::MessengerSettings {
   bool shm = true;  ///< use shared memory for peers on this node
-  /// A larger message to a local peer is announced, and the peer pulls it.
+  /// A message to a peer on this node that exceeds this length is announced, and the peer pulls it.
   std::size_t shm_eager_max = 32 * 1024;
-  /// A larger message to another node is announced, and the peer pulls it.
+  /// A message to another node that exceeds this length is announced, and the peer pulls it.
   std::size_t net_eager_max = 64 * 1024;
   std::size_t shm_ring_bytes = 1024 * 1024;  ///< the payload capacity of one shared-memory ring
   /// True to copy large messages directly between local processes, if the kernel permits it.
   bool single_copy = true;
-  /// If this many flows or rings are open, only known peers may open another (PeerTable::known).
+  /// If this many flows or this many rings are open, only known peers may open another (PeerTable::known).
   std::size_t flows_max = 32768;
   std::size_t unknown_bytes_max =
       256 << 20;  ///< the limit on memory for all unknown sources together, without their unexpected messages
   std::uint16_t flow_window = kFlowWindow;      ///< the largest number of frames in flight in one flow
   Duration ack_delay = reliability::kAckDelay;  ///< the longest time that an acknowledgement is delayed
   Duration peer_timeout = 20s;  ///< a peer that is silent for this time, while others are heard, is dead
-  Duration outage = 120s;       ///< the longest time in which the silence of all peers does not count
+  Duration outage = 120s;       ///< if no peer is heard, this silence does not count for this time at most
   /// An idle session sends a keep-alive after this time; 0 means never. Stateful firewalls forget a UDP flow
   /// after 30 s or more without a packet.
   Duration refresh_interval = 25s;
@@ -44,8 +44,7 @@ struct EngineSettings : protocol::MessengerSettings {
   bool frame_lane = true;  ///< the same for the frame lane between nodes
   /// A transport reads peers' long messages by a device (verbs/). The opening of each session says so.
   bool device_reads = false;
-  /// Returns how long this endpoint keeps a session that it has only named to a caller, and an unknown source
-  /// whose session is over.
+  /// Returns how long this endpoint keeps a half-open session, and an unknown source whose session is over.
   Duration forget_after() const { return std::min<Duration>(peer_timeout, 5s); }
   /// When an endpoint closes, it waits at most this long until its messages have left and are acknowledged.
   Duration linger = 2s;

@@ -1,15 +1,17 @@
 // Decides when small messages share a frame. Each frame costs a system call, even if it holds only a few
 // bytes. While earlier frames to the peer are not acknowledged, the next message may wait in the open frame
 // for others. A lone message therefore never waits. The frame leaves when it is full or when the engine takes
-// a turn. The engine takes a turn whenever the application reads a queue or waits. This is Nagle's algorithm
-// (RFC 896) without its deadlock against delayed acknowledgements: an application that polls for an answer
-// thereby sends the messages that wait.
+// a turn. The engine takes a turn whenever the application reads a queue or waits. The policy is Nagle's
+// algorithm (RFC 896) without its deadlock against delayed acknowledgements: an application that polls for an
+// answer thereby sends the messages that wait.
 //
-// An application may also make no call for a long time, because it computes or waits for its peer by other
+// But an application may make no call for a long time, because it computes or waits for its peer by other
 // means. So a message waits only if the progress thread runs often enough to send it soon
 // (background_runner.h). The thread runs that often only during a stream, that is, while many messages can
-// share frames. A stream begins when at least kStreamMin messages could have waited between two ordinary runs
-// of the thread. It ends when fewer than kStreamMin could have waited during kRunsPerReview runs.
+// share frames. A stream begins when at least kStreamMin messages could have waited since the last ordinary
+// run of the thread. The last of them calls the thread, because the next ordinary run may be tens of
+// milliseconds away. The stream ends when fewer than kStreamMin messages could have waited during the last
+// kRunsPerReview runs.
 //
 // Call may_wait() and apply_review() under the engine lock. The progress thread calls review_due() without
 // the lock.
@@ -17,6 +19,8 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
+#include <utility>
 
 #include "base/units.h"
 
@@ -30,18 +34,24 @@ class PackingPolicy {
   static constexpr std::uint32_t kRunsPerReview = 40;
   static constexpr std::uint32_t kStreamMin = 64;
 
+  /// `call` makes the progress thread run now. Without it, a stream begins in an ordinary run.
+  void set_call(std::function<void()> call) { call_ = std::move(call); }
+
   /// Counts a message that could wait in the open frame for others. Returns true if it may wait. In that case
   /// the progress thread sends it soon, unless a call of the application does so earlier.
   bool may_wait() {
-    candidates_.store(candidates_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-    return in_stream_;
+    const std::uint32_t candidates = candidates_.load(std::memory_order_relaxed) + 1;
+    candidates_.store(candidates, std::memory_order_relaxed);
+    if (in_stream_) return true;
+    if (candidates - candidates_seen_.load(std::memory_order_relaxed) == kStreamMin && call_) call_();
+    return false;
   }
   /// The progress thread calls this in each run. Returns true if a stream has begun or ended. If so, the
   /// thread must call apply_review().
   bool review_due() {
     if (in_stream_ && ++runs_ < kRunsPerReview) return false;
     const std::uint32_t candidates = candidates_.load(std::memory_order_relaxed);
-    streaming_ = candidates - candidates_seen_ >= kStreamMin;
+    streaming_ = candidates - candidates_seen_.load(std::memory_order_relaxed) >= kStreamMin;
     if (streaming_ == in_stream_) begin_interval(candidates);
     return streaming_ != in_stream_;
   }
@@ -57,7 +67,7 @@ class PackingPolicy {
 
  private:
   void begin_interval(std::uint32_t candidates) {
-    candidates_seen_ = candidates;
+    candidates_seen_.store(candidates, std::memory_order_relaxed);
     runs_ = 0;
   }
 
@@ -66,8 +76,9 @@ class PackingPolicy {
   /// under the engine lock. So the progress thread may read the member without the lock.
   bool in_stream_ = false;
   bool streaming_ = false;
-  std::uint32_t candidates_seen_ = 0;
+  std::atomic<std::uint32_t> candidates_seen_{0};  ///< the progress thread writes it
   std::uint32_t runs_ = 0;
+  std::function<void()> call_;
 };
 
 }  // namespace cluster::transport

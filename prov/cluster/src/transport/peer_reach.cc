@@ -136,7 +136,7 @@ void PeerReach::close(Peer& peer, Status status) {
   for (Transport* const each : transports_) each->after_close(peer);
 }
 
-/// The operations end before the peer is closed, because the log would blame the peer for them.
+/// The operations end before the peer is closed. Otherwise the log would blame the peer for them.
 void PeerReach::leave(Peer& peer) {
   if (peer.transport() != nullptr) peer.transport()->say_goodbye(peer);
   messenger_.fail(peer.channel, Status::canceled, false);
@@ -155,7 +155,7 @@ std::string PeerReach::loss_detail(const Peer& peer, Status status) const {
 /// knows what can be wrong with its path to the peer.
 const char* PeerReach::advice(const Peer& peer, Status status) const {
   if (status == Status::refused || status == Status::ended || status == Status::reset)
-    return " (the peer's own output may say why it ended or restarted)";
+    return " (the peer's own output may say why the peer ended or restarted)";
   for (const Transport* const each : transports_) {
     const char* const advice = each->holds(peer) ? each->advice(status) : "";
     if (*advice != '\0') return advice;
@@ -181,7 +181,7 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
     log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(),
              describe(status));
   } else {
-    log.warn("peer %s is lost: %s%s; unfinished operations with it end with an error%s",
+    log.warn("peer %s is lost: %s%s; unfinished operations with the peer end with an error%s",
              peer.name().text().c_str(), describe(status), loss_detail(peer, status).c_str(),
              advice(peer, status));
   }

@@ -60,8 +60,8 @@ class PeerReach {
     messenger_.fail(peer.channel, peer.lost()->cause, false);
     return status;
   }
-  /// Call it before a remote write or read. If this side has no access to the peer's registered memory, it
-  /// asks the transport for access again after a growing number of operations.
+  /// Must be called before a remote write or read. If this side has no access to the peer's registered
+  /// memory, the function asks the transport for access, each time after a larger number of operations.
   void reach_memory(Peer& peer) {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
@@ -72,7 +72,7 @@ class PeerReach {
   // --- for transports ---
   /// Makes `carrier` the peer's carrier.
   void reached(Peer& peer, Transport& by, carrier::Carrier& carrier, std::size_t eager_max);
-  /// Called when the peer calls. From now on the peer is neither lost nor departed.
+  /// Called when the peer calls. After that the peer counts neither as lost nor as departed.
   void called(Peer& peer) {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }
@@ -94,8 +94,8 @@ class PeerReach {
   /// incarnation has arrived.
   void close_if_failed(Peer& peer);
   /// Ends receives from any sender with an error if the setting `end_abandoned` is on, at least one peer was
-  /// lost, and no other peer is reached. The engine also calls this whenever a receive from any sender is
-  /// posted. So later receives end as well, until a peer is reached again.
+  /// lost, and no other peer is reached. The engine also calls this function whenever a receive from any
+  /// sender is posted. So later receives end as well, until a peer is reached again.
   void end_abandoned();
   /// Tells every peer that this endpoint closes.
   void announce_close();

@@ -28,11 +28,11 @@ namespace cluster::transport {
 
 class PeerTable final : public protocol::AddressHandles {
  public:
-  /// Sets the address table. Call it before the first handle is used.
+  /// Sets the address table. Must be called before the first handle is used.
   void attach(const AddressTable& addresses) { addresses_ = &addresses; }
   /// Returns null before attach().
   const AddressTable* attached() const { return addresses_; }
-  /// Sets the transports that may vouch for peers. The list outlives the table.
+  /// Sets the transports that may vouch for peers. The list must outlive the table.
   void ask(std::span<Transport* const> transports) { transports_ = transports; }
 
   Peer& find_or_add(const SocketAddress& name);

@@ -28,8 +28,9 @@
 //              other. If a new process calls under the name of an old one, see PeerReach::succeeds().
 //   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the
 //              promised order. The transport keeps what the unexpected store cannot take yet (holding()).
-//   tokens     Once the peer has a segment, receive() or transmit() gives its token to Messenger::acked();
-//              post() never does. A carrier that acknowledges on post (carrier::Traits) has no tokens.
+//   tokens     Once the peer has a segment, receive() or transmit() gives the segment's token to
+//              Messenger::acked(); post() never does. A carrier that acknowledges on post (carrier::Traits)
+//              has no tokens.
 //   memory     Each pending access ends with one call of Messenger::rma().over(), whether or not it succeeds.
 //              Some devices must know memory before they can use it. The transport of such a device is a
 //              carrier::MemoryRegistrar of context.memory as long as the transport lives. It uses a handle

@@ -7,7 +7,7 @@
 // progress thread. None of them misses an event, because of this invariant: while a thread sleeps, every
 // source is either armed or keeps the descriptor readable. A readable source stays readable until arm()
 // handles it, and arm() then arms it again. A thread may make a change that needs a turn: a new ring, an
-// earlier deadline, a message to the endpoint itself. Then it sets the alarm to an earlier time
+// earlier deadline, a message to the endpoint itself. That thread then sets the alarm to an earlier time
 // (EventLoop::wake_sleepers). A thread that wakes disarms nothing. So an engine that is awake may get one
 // useless doorbell per ring.
 //
@@ -44,8 +44,8 @@ class Waiter {
   bool open();
   /// Returns the descriptor of the set, or -1 if the set is not open.
   int descriptor() const { return wait_set_ != nullptr ? wait_set_->descriptor() : -1; }
-  /// From now on, calls source.on_ready() when the descriptor is readable. `descriptor`: -1 if the source has
-  /// none.
+  /// Makes dispatch() call source.on_ready() whenever the descriptor is readable, until unwatch().
+  /// `descriptor`: -1 if the source has none.
   void watch(int descriptor, WakeSource& source);
   /// Allocates memory for one more descriptor, so that the next watch() needs none.
   void reserve() { watched_.reserve(watched_.size() + 1); }
@@ -83,7 +83,7 @@ class Waiter {
   void set_alarm_by(Time when, Time now) {
     if (alarm_at_ <= now || alarm_at_ > when) set_alarm(when);
   }
-  /// Cancels the alarm, because another thread handles deadlines from now on.
+  /// Cancels the alarm. Called when another thread begins to handle the deadlines.
   void cancel_alarm();
 
  private:

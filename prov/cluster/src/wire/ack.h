@@ -1,5 +1,5 @@
-// The ack block. It lists the frames beyond `ack` that have arrived, so that the peer retransmits only the
-// missing frames (selective acknowledgement, as in RFC 2018).
+// The ack block. It lists the frames that have arrived beyond the `ack` of the frame header, so that the peer
+// retransmits only the missing frames (selective acknowledgement, as in RFC 2018).
 #pragma once
 
 #include <cstddef>

@@ -55,8 +55,8 @@ bool is_frame(const FrameHeader& header, std::size_t least, std::size_t availabl
          header.length >= least && header.length <= available;
 }
 
-/// Copies the header fields into `out`. It does not clear the blocks, because that would cost more than
-/// reading the whole frame. has_opening and has_ranges say whether the blocks are valid.
+/// Copies the header fields into `out`. Does not clear the blocks in `out`, because clearing them would cost
+/// more than reading the whole frame. has_opening and has_ranges say whether the blocks are valid.
 void copy_header(const FrameHeader& header, FrameView& out) {
   out.kind = static_cast<FrameKind>(header.kind);
   out.flags = header.flags & (kAll | kPart);
@@ -113,7 +113,7 @@ bool about_siblings(FrameKind kind) {
   return kind == FrameKind::sibling_request || kind == FrameKind::sibling_response;
 }
 
-/// Reads the name of the endpoint that the question is about.
+/// Reads the RailBlock of a sibling_request or sibling_response.
 bool read_caller(ConstBytes rest, FrameView& out) {
   if (rest.size() != sizeof(RailBlock)) return false;
   out.rails = rest;

@@ -35,7 +35,7 @@ struct FrameView {
   Ack ranges;
   PartBlock part{};     ///< if in_part(): says which piece of a frame is in `segments`
   ResetBlock reset{};   ///< kind reset only
-  ConstBytes segments;  ///< not empty in sequenced frames of kind flow, and in kind datagram
+  ConstBytes segments;  ///< not empty if sequenced() or of kind datagram, otherwise empty
 
   /// Returns the random bits that an answer repeats. Only for kinds keep_alive, path_challenge,
   /// sibling_request and their answers.
@@ -52,8 +52,8 @@ struct FrameView {
   bool in_part() const { return (flags & frame_flag::kPart) != 0; }
   bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }
   bool acknowledges() const { return (flags & frame_flag::kAcknowledges) != 0; }
-  /// Returns true if the frame has an acknowledgement, and its delay is short enough for the field
-  /// `ack_delay`.
+  /// Returns true if the frame has an acknowledgement, and the delay of the acknowledgement is short enough
+  /// for the header field `ack_delay`.
   bool knows_ack_delay() const {
     return acknowledges() && ack_delay_ns < std::numeric_limits<std::uint16_t>::max() * kAckDelayUnit;
   }
@@ -68,8 +68,8 @@ enum class Refusal : std::uint8_t {
 
 /// Reads the first frame in `bytes` into `out`. On success the next frame begins at bytes[out.length]. After
 /// a refusal, the rest of `bytes` cannot be trusted either. If `integrity` is checksum, sealed frames are
-/// refused. If `integrity` is seal, frames that are not sealed are refused. seal/ has already verified the
-/// trailer of a sealed frame, and `out` does not contain the trailer.
+/// refused. If `integrity` is seal, frames that are not sealed are refused. seal/ must have verified the
+/// trailer of a sealed frame before this call. `out` does not contain the trailer.
 Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity::checksum);
 
 /// Returns the CRC of a frame made of `pieces`. The first piece holds the whole FrameHeader.
@@ -82,19 +82,20 @@ struct LoneFrame : LoneNumbers {
   EagerHeader message;
   const std::byte* payload = nullptr;  ///< message.length bytes
 
-  /// Returns true if the delay of the acknowledgement is short enough for its field.
+  /// Returns true if the delay of the acknowledgement is short enough for the header field `ack_delay`.
   bool knows_ack_delay() const { return ack_delay != std::numeric_limits<std::uint16_t>::max(); }
   std::uint64_t ack_delay_ns() const { return ack_delay * kAckDelayUnit; }
 };
 
-/// The first four bytes of a lone frame, as one word. kAckNow may be set as well.
+/// The first four bytes of a lone frame without kAckNow, as one word. A lone frame may have kAckNow, so
+/// kLoneMask removes this flag before the comparison.
 inline constexpr std::uint32_t kLoneWord =
     kMagic | kVersion << 8 | static_cast<std::uint32_t>(FrameKind::flow) << 16 |
     std::uint32_t{frame_flag::kSequenced | frame_flag::kOrdered | frame_flag::kAcknowledges} << 24;
 inline constexpr std::uint32_t kLoneMask = ~(std::uint32_t{frame_flag::kAckNow} << 24);
 
-/// Returns the session that a lone frame names, or 0 if the bytes do not begin like a lone frame. Nothing is
-/// checked yet.
+/// Returns the session that a lone frame names, or 0 if the bytes do not begin like a lone frame. Checks
+/// nothing else.
 inline std::uint32_t session_of_lone(ConstBytes datagram) {
   Le32 word;
   Le32 session;
@@ -104,8 +105,8 @@ inline std::uint32_t session_of_lone(ConstBytes datagram) {
   std::memcpy(&session, datagram.data() + offsetof(FrameHeader, session), sizeof session);
   return session;
 }
-/// Reads a datagram that is one lone frame with a checksum. Returns false if it is anything else, or if the
-/// checksum is wrong. admit() then says what it is.
+/// Reads a datagram that is one lone frame with a checksum. Returns false for any other datagram, or if the
+/// checksum is wrong. In this case the caller must use admit().
 bool admit_lone(ConstBytes datagram, LoneFrame& out);
 
 // admit_run() checks the frames of a run. A long payload is sent as frames of equal length
@@ -119,7 +120,7 @@ bool admit_lone(ConstBytes datagram, LoneFrame& out);
 
 /// A run of frames that continue each other. Its pointers point into the admitted bytes.
 struct RunView {
-  /// Number of frames, at least 2; their sequences and transmission numbers are consecutive.
+  /// Number of frames, at least 2 from admit_run(); their sequences and transmission numbers are consecutive.
   std::size_t count = 0;
   std::size_t frame_length = 0;  ///< length of each frame
   /// Segment of the first frame; each frame has one, of kind bulk or eager_next.
@@ -131,8 +132,8 @@ struct RunView {
   std::size_t size() const { return count * segment.length; }
 };
 
-/// Finds the run at the beginning of `bytes`. `first` is the frame that admit() has read there. Returns true
-/// if at least one frame continues `first`. In this case `out` is the whole run, including `first`.
+/// Finds the run at the beginning of `bytes`. `first` must be the frame that admit() has read there. Returns
+/// true if at least one frame continues `first`. In this case `out` is the whole run, including `first`.
 bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out,
                Integrity integrity = Integrity::checksum);
 

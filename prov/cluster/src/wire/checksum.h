@@ -11,9 +11,9 @@
 // polynomial modulo P, which has degree 32. Numbers here are reflected, as they are on the wire and in the
 // processor's instruction. In a reflected number, the lowest bit belongs to the highest power.
 //
-// Appending n bits to a message multiplies the polynomial of the message by x^n. So code that splits data
-// into parts and joins their remainders needs powers of x modulo P. This file defines all of these powers,
-// and the compiler computes them.
+// Appending n zero bits to a message multiplies the polynomial of the message by x^n. So code that splits
+// data into parts and joins their remainders needs powers of x modulo P. This file defines all of these
+// powers, and the compiler computes them.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@
 
 namespace cluster::wire {
 
-/// Computes the same checksum with tables only. It is the fallback of crc32c() on a processor without a
-/// faster implementation.
+/// Computes the checksum of crc32c() with tables only. On a processor without a faster implementation,
+/// crc32c() uses the tables, too.
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data);
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, without its x^32
@@ -44,11 +44,11 @@ consteval std::uint32_t divided_by_x(std::uint32_t value) {
   return reduced ? ((value ^ kPolynomial) << 1) | 1 : value << 1;
 }
 
-/// Entry n is x^(64 n - 33) mod P. Multiplying a CRC by it moves the CRC forward by n words of 64 bits. The
-/// multiplication itself contributes the missing x^33. One factor x is due to reflection: the carry-less
-/// product of two reflected numbers represents their product times x. The factor x^32 is due to the position
-/// of the entry. The entry fills only the lower half of a 64-bit factor. In reflected numbers, such a factor
-/// represents the entry times x^32.
+/// Entry n is x^(64 n - 33) mod P. Multiplying a CRC by entry n moves the CRC forward by n words of 64 bits:
+/// it multiplies the CRC by x^(64 n). The multiplication itself contributes the missing x^33. One factor x is
+/// due to reflection: the carry-less product of two reflected numbers represents their product times x. The
+/// factor x^32 is due to the position of the entry. The entry fills only the lower half of a 64-bit factor.
+/// In reflected numbers, such a factor represents the entry times x^32.
 template <std::size_t kCount>
 consteval std::array<std::uint32_t, kCount> word_powers() {
   std::array<std::uint32_t, kCount> powers{};
@@ -63,7 +63,7 @@ consteval std::array<std::uint32_t, kCount> word_powers() {
 
 namespace fast {
 
-/// Continues the inner state over `size` bytes. Does not invert the state before or afterwards.
+/// Continues the state of a CRC over `size` bytes. The state is the inverted checksum (see crc32c()).
 using UpdateFunction = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
 
 struct Implementation {
@@ -81,8 +81,8 @@ extern std::atomic<UpdateFunction> update;
 
 }  // namespace fast
 
-/// Continues the checksum `crc` over `data`. The first call gets 0. crc32c(crc32c(0, a), b) is the checksum
-/// of `a` followed by `b`.
+/// Continues the checksum `crc` over `data`. The checksum of no bytes is 0, and crc32c(crc32c(0, a), b) is
+/// the checksum of `a` followed by `b`.
 inline std::uint32_t crc32c(std::uint32_t crc, ConstBytes data) {
   return ~fast::update.load(std::memory_order_relaxed)(~crc, data.data(), data.size());
 }

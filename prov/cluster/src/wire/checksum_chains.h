@@ -28,7 +28,7 @@ namespace cluster::wire::fast {
 template <typename Instructions>
 class Chains {
  public:
-  /// Continues the inner state over `size` bytes. Does not invert the state before or afterwards.
+  /// Continues the state over `size` bytes; see UpdateFunction.
   CLUSTER_CRC_TARGET static std::uint32_t update(std::uint32_t state, const std::byte* at, std::size_t size) {
     return size < kChainedMin ? one_chain(state, at, size) : long_data(state, at, size);
   }

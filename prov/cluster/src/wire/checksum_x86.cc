@@ -8,18 +8,18 @@
 // is described by Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ Instruction"
 // (Intel, 2009).
 //
-// Folding does not reduce intermediate results to 32 bits. It adds a block of 16 bytes to the block that
-// begins d words later. The sum replaces the later block, and leaves the same remainder modulo P. To do so,
-// folding first moves the earlier block forward by d words. This block is early * x^64 + late, where early
-// and late are its two words. Folding multiplies early by x^(64 (d+1)) and late by x^(64 d), which are
-// entries d+1 and d of word_powers(). A product of 64 and 32 bits fits into 16 bytes again.
+// Folding does not reduce intermediate results to 32 bits. It moves a block of 16 bytes forward by d words,
+// and adds it to the block that begins there. The sum replaces both blocks, and leaves the same remainder
+// modulo P. The earlier block is early * x^64 + late, where early and late are its two words. To move it,
+// folding multiplies early by x^(64 (d+1)) and late by x^(64 d), which are entries d+1 and d of
+// word_powers(). A product of 64 and 32 bits fits into 16 bytes again.
 //
-// The code computes four sums of 64 bytes at the same time, because a product takes eight cycles, and a new
-// product can begin in each cycle. In each turn of the loop, all sums move forward by 256 bytes. At the end,
-// the 16 lanes of the sums are joined: each lane is moved by its own distance to the position of the last
-// lane. The last lane is multiplied like the others, by the powers for distance 0, so that it needs no
-// special code. The crc32 instruction then processes the remaining 16 bytes as a message. This is the only
-// reduction. As CRC is defined, the state before the data is added to the first four bytes of the data.
+// A product takes eight cycles, but a new product can begin in each cycle. So the code computes four sums of
+// 64 bytes at the same time. In each turn of the loop, all sums move forward by 256 bytes. At the end, the 16
+// lanes of the sums are joined: each lane is moved by its own distance to the position of the last lane. The
+// last lane is multiplied like the others, by the powers for distance 0, so that it needs no special code.
+// The crc32 instruction then processes the remaining 16 bytes as a message. This is the only reduction. As
+// CRC is defined, the state before the data is added to the first four bytes of the data.
 #include <immintrin.h>
 
 #include <array>

@@ -1,6 +1,6 @@
-// Frames that belong to no flow. A ControlFrame is small, has a fixed size, and includes its checksum. It is
-// a reset; a keep-alive, a path challenge or a question about a sibling; or the answer to one of these three.
-// A DatagramHeader begins a datagram, which carries a message.
+// Frames that belong to no flow. A ControlFrame is small, and includes its checksum. It is a reset, a
+// question, or the answer to a question. There are three questions: keep-alives, path challenges, and
+// questions about siblings. A DatagramHeader begins a datagram, which carries a message.
 #pragma once
 
 #include <array>
@@ -33,8 +33,8 @@ class ControlFrame {
   /// Returns a frame that asks the engine of the peer whether it has the address to which the frame goes.
   /// `session` is the session of the asking side, `asked` that of the peer.
   static ControlFrame path_challenge(std::uint32_t session, std::uint64_t challenge, std::uint32_t asked);
-  /// Returns an answer that confirms that the path leads to the engine with the session. It names the session
-  /// of the asking side and repeats the challenge.
+  /// Returns an answer that confirms that the path leads to the engine that has the session. The answer names
+  /// the session of the asking side and repeats the challenge.
   static ControlFrame path_response(const FrameView& asked);
   /// Returns a frame that asks an endpoint whether `caller` belongs to the same process as that endpoint.
   /// `session` is the asking side's session with `caller`.
@@ -50,8 +50,8 @@ class ControlFrame {
   std::size_t size_ = 0;
 };
 
-/// The largest number of bytes before the message in a datagram. Its segment has neither tag nor id, but may
-/// have data.
+/// The largest number of bytes before the message in a datagram. The segment of a datagram has neither tag
+/// nor id, but may have data.
 inline constexpr std::size_t kDatagramHeaderMax = sizeof(FrameHeader) + 8 + 8;
 
 /// The header of a datagram: a frame header without session or sequence, and the header of one segment of
@@ -61,7 +61,7 @@ class DatagramHeader {
  public:
   static constexpr std::size_t kPiecesMax = 8;
 
-  /// `payload` has at most kPiecesMax pieces. `segment.length` must be the sum of their lengths.
+  /// `payload` must have at most kPiecesMax pieces. `segment.length` must be the sum of their lengths.
   DatagramHeader(const Segment& segment, std::span<const ConstBytes> payload,
                  Integrity integrity = Integrity::checksum);
 

@@ -33,7 +33,7 @@ RailBlock block_at(ConstBytes blocks, std::size_t at) {
   return block;
 }
 
-/// Returns the size of the blocks after the OpeningBlock: further addresses, and a sibling.
+/// Returns the size of the RailBlocks after the OpeningBlock: further addresses, and a sibling.
 std::size_t listed_size(std::uint8_t rails, std::uint32_t features) {
   return (rails + ((features & feature::kSibling) != 0 ? std::size_t{1} : 0)) * sizeof(RailBlock);
 }
@@ -160,7 +160,7 @@ VerbsBlock verbs_block(const VerbsAddress& queue_pair, std::size_t more) {
   return block;
 }
 
-/// The blocks follow the further addresses and the sibling.
+/// The VerbsBlocks follow the further addresses and the sibling.
 std::vector<VerbsAddress> read_verbs(const Opening& opening, ConstBytes rails) {
   std::vector<VerbsAddress> read;
   if ((opening.features & feature::kVerbs) == 0) return read;

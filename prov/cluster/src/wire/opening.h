@@ -45,7 +45,7 @@ struct OpeningBlock {
   Le32 session;                           ///< the session that frames to the sender must name; never 0
   Le64 epoch;                             ///< grows with each incarnation and session of an address
   std::uint8_t family;                    ///< address family of the sender's name: 4 or 6
-  std::uint8_t rails;  ///< number of RailBlocks that follow: one for each rail except that of the name
+  std::uint8_t rails;  ///< number of further addresses: one for each rail except that of the name
   Le16 port;
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
@@ -101,7 +101,7 @@ struct Opening {
   std::uint32_t session = 0;
   std::uint64_t epoch = 0;
   SocketAddress name;
-  std::uint8_t rails = 0;  ///< number of RailBlocks that follow: one for each rail except that of the name
+  std::uint8_t rails = 0;  ///< number of further addresses: one for each rail except that of the name
   std::uint8_t verbs = 0;  ///< number of VerbsBlocks that follow; set only for encoding
   std::uint32_t features = 0;
   std::uint16_t incarnation = 0;
@@ -112,8 +112,8 @@ struct Opening {
 };
 
 void encode(const Opening& opening, OpeningBlock& out);
-/// Reads an opening block. Returns its size in bytes, including its RailBlocks, or 0 if it is invalid. Sets
-/// `rails` to the RailBlocks in `in`, for read_rails().
+/// Reads an opening block. Returns its size in bytes, including all blocks that belong to it, or 0 if it is
+/// invalid. Sets `rails` to the RailBlocks of the further addresses in `in`, for read_rails().
 std::size_t decode(ConstBytes in, Opening& out, ConstBytes& rails);
 
 /// Returns true if an endpoint can have this address: it is a unicast address, is not a wildcard, and has a

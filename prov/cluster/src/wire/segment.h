@@ -20,7 +20,7 @@ namespace cluster::wire {
 enum class SegmentKind : std::uint8_t {
   eager = 1,       ///< a whole message
   eager_first,     ///< the first part of a message of `total` bytes that needs several segments
-  eager_next,      ///< its next part; no other message comes between the parts of a message
+  eager_next,      ///< the next part of such a message; no other message comes between the parts
   announce,        ///< rendezvous: a message of `total` bytes waits in my request `id`
   pull,            ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
   bulk,            ///< bytes at `offset` for your request `peer_id`, in any order
@@ -28,7 +28,7 @@ enum class SegmentKind : std::uint8_t {
   credit,          ///< `total` is the limit for your charges since the session began (protocol/channel.h)
   close,           ///< I close in an orderly way: I send nothing more, and nothing is lost
   write,           ///< the first or only part of a remote write of `total` bytes to `offset` of region `key`
-  write_next,      ///< its next part; nothing comes between the parts of a write
+  write_next,      ///< the next part of such a write; nothing comes between the parts
   write_announce,  ///< a large remote write: pull it from my request `id`
   read,            ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
                    ///< `peer_id`, where they begin at offset `data`
@@ -73,7 +73,7 @@ inline constexpr std::uint8_t kAddress =
 inline constexpr std::uint8_t kMore =
     16;  ///< the operation continues; in a group_status: frames arrive by multicast
 inline constexpr std::uint8_t kContinues =
-    32;  ///< the operation began with the previous segment of this kind
+    32;  ///< a further range of the write to which the previous range belongs
 inline constexpr std::uint8_t kUnanswered =
     64;  ///< a whole write; the sender itself sees when the write is executed (shm/recall.h)
 inline constexpr std::uint8_t kInternal = 128;  ///< no receive of the application matches the message
@@ -107,8 +107,8 @@ struct Segment {
 /// The largest number of bytes that encode() writes. No kind has all fields.
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// Returns true for kinds that the receiver must process in the order of transmission. Matching, and the
-/// order of remote reads and writes, depend on it. The receiver processes other kinds (answers, pulls, bulk,
+/// Returns true for kinds that the receiver must process in the order of posting. Matching, and the order of
+/// remote reads and writes, depend on this order. The receiver processes other kinds (answers, pulls, bulk,
 /// credit, close) as they arrive. But a `done` in a frame of ordered segments waits with these segments.
 bool ordered(SegmentKind kind);
 /// Returns true if the sender waits for a `done` or `failed`, which the receiver sends as soon as it has

@@ -47,7 +47,7 @@ TEST_F(EndpointStatsTest, APeerOverTheNetwork) {
   const PeerStats seen = a.peer();
   EXPECT_EQ(seen.name, node_name(2));
   EXPECT_STREQ(seen.carrier, "fake");
-  EXPECT_EQ(seen.carrier_reason, "no shared memory: switched off");
+  EXPECT_EQ(seen.carrier_reason, "no shared memory: this endpoint does not use it");
   EXPECT_FALSE(seen.rings);
   ASSERT_TRUE(seen.flow && seen.flow->paths.size() == 1);
   EXPECT_EQ(seen.flow->sent, a.counters().frames_sent);

@@ -30,6 +30,18 @@ TEST(ProgressThread, RunsAClientAtOnceAndAgainWhenItsTimeHasCome) {
   EXPECT_TRUE(eventually([&runs] { return runs >= 3; }));
 }
 
+TEST(ProgressThread, RunsAClientThatIsHurriedBeforeItsTime) {
+  std::atomic<int> runs{0};
+  const auto client = start([&runs] {
+    ++runs;
+    return NextWake{1h};
+  });
+  for (int wanted = 1; wanted <= 3; ++wanted) {
+    ASSERT_TRUE(eventually([&] { return runs >= wanted; }));
+    hurry_progress_client(client.get());
+  }
+}
+
 TEST(ProgressThread, RunsAClientWhenItsDescriptorIsReadable) {
   const std::unique_ptr<Signal> signal = Signal::open();
   std::atomic<int> runs{0};

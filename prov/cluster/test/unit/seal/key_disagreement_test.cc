@@ -77,7 +77,7 @@ TEST_F(KeyDisagreement, ARequestFromAnotherAddressIsRefusedWithACauseAndACure) {
   inject(test::kUnknownSource, kA, request);
   pass(*a);
   EXPECT_EQ(a->counters().refused_malformed, 1u);
-  EXPECT_EQ(a->logged("peer " + kB.text() + ": its request for a key came from another address"), 1u);
+  EXPECT_EQ(a->logged("peer " + kB.text() + " is refused: its request to agree on keys"), 1u);
   EXPECT_EQ(a->logged("connect the nodes by a route without translation"), 1u);
 }
 
@@ -94,8 +94,8 @@ TEST_F(KeyDisagreement, AKeyAndNoneDoNotTalkAndEachSideSaysWhy) {
   EXPECT_EQ(b->counters().frames_received + a->counters().frames_received, 0u);
   EXPECT_GT(a->counters().refused_unsealed, 0u);
   EXPECT_GT(b->counters().refused_sealed, 0u);
-  EXPECT_EQ(a->logged("this process has a key and their sender has none"), 1u);
-  EXPECT_EQ(b->logged("its job has a key and this process has none"), 1u);
+  EXPECT_EQ(a->logged("has no key and this process has one"), 1u);
+  EXPECT_EQ(b->logged("their sender has a key and this process has none"), 1u);
 }
 
 TEST_F(KeyDisagreement, OneThatSendsWithoutAKeyLearnsWhyNothingArrives) {
@@ -103,10 +103,10 @@ TEST_F(KeyDisagreement, OneThatSendsWithoutAKeyLearnsWhyNothingArrives) {
   const auto b = node(kB, kA, keyed());
   b->receive();
   a->send();
-  for (int i = 0; i < 20 && a->logged("its job has a key") == 0; ++i) pass(*a, *b);
+  for (int i = 0; i < 20 && a->logged("their sender has a key") == 0; ++i) pass(*a, *b);
   EXPECT_EQ(arrived(*b), 0u);
-  EXPECT_EQ(a->logged("its job has a key and this process has none"), 1u);
-  EXPECT_EQ(b->logged("this process has a key and their sender has none"), 1u);
+  EXPECT_EQ(a->logged("their sender has a key and this process has none"), 1u);
+  EXPECT_EQ(b->logged("has no key and this process has one"), 1u);
 }
 
 TEST_F(KeyDisagreement, OneThatGetsNoAnswerToItsKeySaysWhatItMayBe) {
@@ -131,7 +131,8 @@ TEST_F(KeyDisagreement, OtherKeysAndOtherModesDoNotTalk) {
     EXPECT_EQ(arrived(*b), 0u);
     EXPECT_EQ(b->counters().frames_received, 0u);
     EXPECT_GT(b->counters().refused_forged, 0u);
-    EXPECT_EQ(b->logged("its key differs") + b->logged("auth on one side and encrypt on the other"), 1u);
+    EXPECT_EQ(b->logged("has another key than this process") + b->logged("has another FI_CLUSTER_SECURITY"),
+              1u);
   }
 }
 

@@ -212,7 +212,7 @@ TEST_F(RegionDirectoryTest, TheDeadHaveNoRegions) {
   EXPECT_EQ(write(0, 8), Outcome::unsuited);
   EXPECT_EQ(write(0, 8), Outcome::unsuited);
   ASSERT_EQ(log_.lines.size(), 1u) << "once";
-  EXPECT_NE(log_.lines[0].find("its process has ended"), std::string::npos);
+  EXPECT_NE(log_.lines[0].find("the peer's process has ended"), std::string::npos);
 }
 
 /// The region lies in memory that its owner shares: with this process, as it happens, which looks at it there.

@@ -59,7 +59,7 @@ TEST_F(AdmissionControlTest, ASecondRingOfALivingLocalPeerIsRefused) {
   pass(a);
   EXPECT_EQ(SilentInbox::alive, 1);
   EXPECT_EQ(a.counters().shm_refused, 1u);
-  EXPECT_EQ(a.logged("another process uses its address"), 1u);
+  EXPECT_EQ(a.logged("another process has this address"), 1u);
   callers.push_back(std::make_unique<SilentInbox>(kB, 2, gone));
   pass(a);
   EXPECT_EQ(a.counters().shm_refused, 2u);

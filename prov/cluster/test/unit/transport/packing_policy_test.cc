@@ -61,6 +61,21 @@ TEST_F(PackingPolicyTest, InAStreamTheFirstLeavesAndTheOthersShareAFrame) {
   expect_everything_arrived();
 }
 
+TEST_F(PackingPolicyTest, AStreamCallsTheProgressThreadOnce) {
+  int calls = 0;
+  a->engine.set_progress_call([&calls] { ++calls; });
+  frames_of(PackingPolicy::kStreamMin);  // the first could not have waited
+  EXPECT_EQ(calls, 0);
+  frames_of(1);
+  EXPECT_EQ(calls, 1);
+  frames_of(3 * PackingPolicy::kStreamMin);
+  EXPECT_EQ(calls, 1);
+  EXPECT_EQ(a->engine.run_in_background().after, PackingPolicy::kStreamInterval);
+  pass(*a, b);
+  EXPECT_EQ(frames_of(10), 1u);
+  expect_everything_arrived();
+}
+
 TEST_F(PackingPolicyTest, AMessageAloneNeverWaits) {
   begin_stream();
   for (int i = 0; i < 3; ++i) {
