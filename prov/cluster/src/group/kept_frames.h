@@ -24,8 +24,8 @@ struct StreamName {
 };
 
 /// A listener is a member that receives the stream of this side. This struct records what the listener has
-/// received, what was sent to it, and when it was asked for a report. Only SenderStream and Group change the
-/// record.
+/// received, what was sent to it, and when it was asked for a report. SenderStream, Group and KeptFrames
+/// change the record.
 struct Listener {
   static constexpr std::uint64_t kNoPart = ~std::uint64_t{0};
 

@@ -70,8 +70,8 @@ class Pace {
   /// Called when there is no frame to send, or a window is full. The first frames after the pause do not wait
   /// for the pace.
   void on_pause() { follows_ = false; }
-  /// Called with the time from the transmission of a frame to the report of the slowest listener. Only frames
-  /// that were never repaired are measured.
+  /// Called with the time from the transmission of a frame to the report of the slowest listener, without the
+  /// time that the listener waited before it reported. Only frames that were never repaired are measured.
   void on_round_trip(Time now, Duration round_trip) {
     shortest_.sample(now, round_trip);
     train_.shortest = std::min(train_.shortest, round_trip);

@@ -115,8 +115,8 @@ OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {
   return OpenResult::reached;
 }
 
-/// Begins a session with the peer, but does not make the session the peer's carrier. The session serves as
-/// the carrier for a moment only, to send this side's opening and credit.
+/// Begins a session with the peer, and sends this side's opening and credit. The session is the peer's
+/// carrier only while this function runs.
 bool NetworkTransport::look_for(Peer& peer) {
   if (asking(peer)) return false;
   RemotePeer& remote = parts_.of(peer);

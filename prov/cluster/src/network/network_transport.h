@@ -26,8 +26,9 @@ namespace cluster::network {
 /// reaches. Returns null if no access is possible now.
 using ReachMemory = std::function<std::unique_ptr<carrier::MemoryAccess>(const SocketAddress&)>;
 
-/// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe reserves
-/// capacity to answer these hosts. Other hosts cannot use up this capacity.
+/// Tells the process probe which hosts are in the address vector (link/process_probe.h). The probe also
+/// answers other hosts that ask about this process. It reserves capacity to answer the hosts in the address
+/// vector, so that other hosts cannot use up this capacity.
 class MemberHosts {
  public:
   /// `probe` may be null.

@@ -215,7 +215,8 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
 /// Announces the address without writing Ethernet frames: sends an empty datagram to another host of the
 /// network, each time to a different host. When the hardware address changed, the kernel forgot the hardware
 /// addresses of all other hosts. Therefore, before the kernel can send the datagram, it asks all hosts for
-/// the receiver's hardware address. This question contains the new hardware address of this node.
+/// the receiver's hardware address. This question contains the new hardware address of this node. Does
+/// nothing for IPv6, and in a network of few addresses.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);

@@ -309,7 +309,8 @@ class InternalListener {
 };
 
 /// Learns what happens to the operations of deferred work queues (fi_trigger(3)). The context of such an
-/// operation is an object of the listener. Only this listener learns the outcome of such an operation.
+/// operation points to an object that the listener owns, in place of the application's context. Only this
+/// listener learns the outcome of such an operation.
 class DeferredListener {
  public:
   virtual ~DeferredListener() = default;

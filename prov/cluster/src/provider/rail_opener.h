@@ -63,7 +63,8 @@ struct OpenedRails {
 };
 
 /// Opens the UDP port of an endpoint on the address `place`. If `port` is 0, uses the first free port of
-/// `range`. On failure, logs a warning, sets `error` to a positive errno and returns null.
+/// `range`, or one that the kernel chooses if there is no range. On failure, logs a warning, sets `error` to
+/// a positive errno and returns null.
 std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint16_t port,
                                        const PortRange& range, Log& log, int& error);
 

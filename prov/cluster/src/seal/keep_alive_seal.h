@@ -2,9 +2,10 @@
 // responder does not have the associations of the endpoint.
 //
 // The tag is an HMAC over the mode, the header, the counter, and the address to which the keep-alive is sent.
-// So only the process with that address can answer, and only after it has received the keep-alive. The answer
-// repeats the counter of the keep-alive. Each keep-alive has a new counter, so a recorded answer is useless.
-// The tag does not cover the padding, which nobody reads.
+// A process answers only a keep-alive whose tag fits its own address. So no other process of the job answers
+// a keep-alive that somebody has diverted to it. The answer repeats the counter of the keep-alive. Each
+// keep-alive has a new counter, so a recorded answer is useless. The tag does not cover the padding, which
+// nobody reads.
 #pragma once
 
 #include <array>

@@ -197,8 +197,8 @@ class Transport {
   virtual bool may_be_skipped() const = 0;
   /// Returns for how many ticks turns may skip this transport while may_be_skipped() returns true.
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
-  /// Returns true if this endpoint owes nothing to these peers: all posted data has left, and everything that
-  /// has arrived is acknowledged.
+  /// Returns true if this endpoint owes nothing to the peers that `Towards` selects: they have all posted
+  /// data, and everything that has arrived from them is acknowledged.
   virtual bool quiescent(Towards) const { return true; }
   /// Called when the endpoint begins to close. From then on messages no longer wait to share a frame, and
   /// timers no longer make allowance for late turns.
