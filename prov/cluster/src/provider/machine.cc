@@ -130,8 +130,10 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
 
 /// Returns the factories of further transports in the order of preference. The transports rank after shared
 /// memory and before the network. A new transport adds its factory here. The factory captures the resources
-/// of the host that the transport needs.
-std::vector<engine::MakeTransport> further_transports(const OpenedRails& rails, const Options& options) {
+/// of the host that the transport needs. Not inlined, because its objects would otherwise take stack in
+/// build_engine().
+[[gnu::noinline]] std::vector<engine::MakeTransport> further_transports(const OpenedRails& rails,
+                                                                        const Options& options) {
   std::vector<engine::MakeTransport> made;
   if (rails.reader_place) {
     auto open = [place = *rails.reader_place,
