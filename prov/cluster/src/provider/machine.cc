@@ -135,8 +135,8 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
 [[gnu::noinline]] std::vector<engine::MakeTransport> further_transports(const OpenedRails& rails,
                                                                         const Options& options) {
   std::vector<engine::MakeTransport> made;
-  if (rails.reader_place) {
-    auto open = [place = *rails.reader_place,
+  if (rails.reader) {
+    auto open = [place = rails.places[*rails.reader],
                  library = options.text(Options::Name::test_verbs)](std::string& reason) {
       return os::open_verbs_reader(library, place.interface, place.address, reason);
     };
@@ -212,7 +212,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   transport::EngineSettings settings = options_.settings();
   if (request.collectives)
     settings.ack_delay = rails.ports.size() > 1 ? reliability::kAckDelayOfRails : reliability::kAckDelayLate;
-  settings.device_reads = rails.reader_place.has_value();
+  settings.device_reads = rails.reader.has_value();
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());

@@ -178,7 +178,7 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
     rails.rails.push_back({opened.address, prefix_bits, port->name(), port->mtu, preferred});
     rails.links.push_back(std::move(opened.link));
     rails.verbs.push_back({*std::move(port), std::move(opened.state)});
-    if (!rails.reader_place) rails.reader_place = place;
+    if (!rails.reader) rails.reader = static_cast<std::size_t>(&place - rails.places.data());
   }
   if (!rails.verbs.empty() || options.text(Options::Name::link) != "verbs") return true;
   environment.log.warn("FI_CLUSTER_LINK=verbs is not possible: %s; FI_CLUSTER_LINK=auto needs no RDMA device",

@@ -49,8 +49,9 @@ struct OpenedRails {
   std::vector<std::shared_ptr<os::UdpPort>> ports;
   std::vector<InterfaceAddress> places;
   std::vector<VerbsRail> verbs;
-  /// The address to which the first rail over an RDMA device belongs. This device also reads long messages.
-  std::optional<InterfaceAddress> reader_place;
+  /// Index in `places` of the interface of the first rail over an RDMA device. This device also reads long
+  /// messages.
+  std::optional<std::size_t> reader;
   std::vector<std::unique_ptr<link::Link>> links;
   std::vector<multipath::Rail> rails;
   /// Why the first link is not the packet link; empty if it is the packet link.
