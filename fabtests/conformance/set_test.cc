@@ -106,6 +106,49 @@ SINGLE_TEST(PollSet, MembersAreKeptOpenAndTheImpossibleIsRefused) {
   EXPECT_EQ(fi_poll(set.get(), nullptr, 1), -FI_EINVAL);
 }
 
+SINGLE_TEST(PollSet, ACounterThatWasSetCountsAgain) {
+  Domain domain;
+  const Owned<fid_poll> set = open_poll_set(domain);
+  fi_cntr_attr attr{};
+  fid_cntr* raw = nullptr;
+  ASSERT_EQ(fi_cntr_open(domain.domain(), &attr, &raw, nullptr), 0);
+  const Owned<fid_cntr> counter(raw);
+  ASSERT_EQ(fi_poll_add(set.get(), &raw->fid, 0), 0);
+  EXPECT_EQ(fi_cntr_add(raw, 1), 0);
+  EXPECT_EQ(fi_cntr_read(raw), 1u);
+  EXPECT_EQ(fi_cntr_set(raw, 0), 0);
+  void* context = nullptr;
+  EXPECT_EQ(fi_poll(set.get(), &context, 1), 0) << "the application itself has set it";
+  EXPECT_EQ(fi_cntr_add(raw, 1), 0);
+  EXPECT_EQ(fi_poll(set.get(), &context, 1), 1)
+      << "the value is that of the last read, but it has changed since";
+  EXPECT_EQ(fi_poll_del(set.get(), &raw->fid, 0), 0);
+}
+
+SINGLE_TEST(WaitSet, AListenerDoesNotKeepItAwake) {
+  Domain domain;
+  const Owned<fid_wait> set = open_wait_set(domain, FI_WAIT_FD);
+  fi_eq_attr attr{};
+  attr.wait_obj = FI_WAIT_SET;
+  attr.wait_set = set.get();
+  fid_eq* raw = nullptr;
+  ASSERT_EQ(fi_eq_open(domain.fabric(), &attr, &raw, nullptr), 0);
+  const Owned<fid_eq> eq(raw);
+  const Info info(fi_dupinfo(domain.info()));
+  info->ep_attr->type = FI_EP_MSG;
+  fid_pep* passive = nullptr;
+  ASSERT_EQ(fi_passive_ep(domain.fabric(), info.get(), &passive, nullptr), 0);
+  const Owned<fid_pep> listener(passive);
+  ASSERT_EQ(fi_pep_bind(passive, &raw->fid, 0), 0);
+  ASSERT_EQ(fi_listen(passive), 0);
+  fid* object = &set->fid;
+  for (const Deadline deadline(std::chrono::seconds(20)); fi_trywait(domain.fabric(), &object, 1) != 0;) {
+    ASSERT_FALSE(deadline.passed());
+  }
+  pollfd watch{wait_descriptor(object), POLLIN, 0};
+  EXPECT_EQ(poll(&watch, 1, 20), 0) << "nothing has happened";
+}
+
 PAIR_TEST(WaitSet, SleepsUntilAMemberHasAnEvent) {
   Options options;
   Domain domain(options);

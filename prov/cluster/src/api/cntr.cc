@@ -12,6 +12,8 @@ constexpr std::chrono::milliseconds kSharedWaitInterval{1};
 template <void (protocol::Counter::*change)(std::uint64_t)>
 int change_value(fid_cntr* cntr, std::uint64_t value) noexcept {
   Cntr& object = object_of<Cntr>(cntr);
+  if constexpr (change == &protocol::Counter::set) object.know_value(value);
+  if constexpr (change == &protocol::Counter::set_errors) object.know_errors(value);
   (object.counter().*change)(value);
   DeferredWork& work = object.domain().deferred_work();
   if (work.due()) work.run(true);

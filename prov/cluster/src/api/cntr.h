@@ -28,8 +28,12 @@ class Cntr : public fid_cntr, public RefCounted {
   /// Returns -FI_EAGAIN if the counter may have changed since the last read.
   int arm();
 
-  /// Makes progress. Returns true if the counter has changed since the last read.
+  /// Makes progress. Returns true if the counter has changed since the last read, except by fi_cntr_set and
+  /// fi_cntr_seterr.
   bool has_events();
+  /// Called before the application sets the counter. It knows this value, so only later changes are events.
+  void know_value(std::uint64_t value) { value_read_.store(value, std::memory_order_relaxed); }
+  void know_errors(std::uint64_t errors) { errors_read_.store(errors, std::memory_order_relaxed); }
 
   protocol::Counter& counter() { return counter_; }
   Progress& progress() { return progress_; }

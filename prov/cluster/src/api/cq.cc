@@ -120,7 +120,7 @@ int Cq::arm() {
 }
 
 bool Cq::has_events() {
-  if (queue_.empty()) progress_.poll();
+  progress_.poll();
   return !queue_.empty();
 }
 

@@ -119,7 +119,7 @@ class Cq : public fid_cq, public RefCounted {
   /// Implements fi_trywait. Returns 0 if the descriptor is armed, so that the application may sleep on it.
   /// Returns -FI_EAGAIN if there may be something to read.
   int arm();
-  /// Makes progress if the queue is empty. Returns true if there is something to read.
+  /// Makes progress. Returns true if there is something to read.
   bool has_events();
   const char* error_text(int provider_error, char* buffer, std::size_t size);
 

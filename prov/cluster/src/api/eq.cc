@@ -90,7 +90,7 @@ void Eq::clear_if_empty() {
 }
 
 bool Eq::has_events() {
-  if (!occupied()) progress_.poll();
+  progress_.poll();
   return occupied();
 }
 
@@ -190,12 +190,21 @@ ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeo
   if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
   return wait_until(
       progress_, timeout, [&] { return read(event, buffer, size, flags); },
-      [&](engine::Sleeper&) { return progress_.arm() && !occupied() ? kForever : 0ms; });
+      [&](engine::Sleeper&) { return prepare_sleep() ? kForever : 0ms; });
 }
 
 int Eq::arm() {
   if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
-  return progress_.sleeper() != nullptr && progress_.arm() && !occupied() ? 0 : -FI_EAGAIN;
+  return progress_.sleeper() != nullptr && prepare_sleep() ? 0 : -FI_EAGAIN;
+}
+
+/// A new engine wakes the sleeper, too (Progress::add), so the wake-up is cleared before the engines are armed.
+bool Eq::prepare_sleep() {
+  {
+    const std::lock_guard guard(lock_);
+    clear_if_empty();
+  }
+  return progress_.arm() && !occupied();
 }
 
 }  // namespace cluster::api

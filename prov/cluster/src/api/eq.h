@@ -50,7 +50,7 @@ class Eq : public fid_eq, public RefCounted {
   /// Implements fi_trywait. Returns 0 if the descriptor is armed and the queue is empty, so that the
   /// application may sleep on it.
   int arm();
-  /// Makes progress if the queue is empty. Returns true if there is something to read.
+  /// Makes progress. Returns true if there is something to read.
   bool has_events();
   /// Returns the engines that make progress in each read: those of endpoints that connect or may join teams.
   Progress& progress() { return progress_; }
@@ -70,6 +70,7 @@ class Eq : public fid_eq, public RefCounted {
   // Call these with the lock held, except occupied(), which takes the lock itself.
   void pop();
   void clear_if_empty();
+  bool prepare_sleep();
   void push(Event&& event);
   void note_overrun();
   bool occupied();

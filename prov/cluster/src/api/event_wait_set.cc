@@ -59,6 +59,7 @@ int EventWaitSet::arm() {
   const bool armed = std::all_of(members_.begin(), members_.end(), [](struct fid* member) {
     return with_event_source(*member, [](auto& source) { return source.arm(); }) == 0;
   });
+  if (!armed) sleeper_->wake();  // a member behind the first that has events is not armed
   return armed ? 0 : -FI_EAGAIN;
 }
 

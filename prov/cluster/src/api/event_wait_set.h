@@ -1,5 +1,5 @@
 // A wait set (fi_wait): one object to wait on for several queues and counters, which name it when they are
-// opened (FI_WAIT_SET). libfabric 2.0 has no wait sets any more.
+// opened (FI_WAIT_SET). libfabric 2.0 has deprecated wait sets.
 //
 // Each member has a sleeper of its own, as with FI_WAIT_FD. The sleeper of the set contains the descriptors
 // of its members' sleepers.

@@ -1,5 +1,5 @@
-// A poll set (fi_poll): which of its queues and counters have something to read. libfabric 2.0 has no poll
-// sets any more.
+// A poll set (fi_poll): which of its queues and counters have something to read. libfabric 2.0 has deprecated
+// poll sets.
 #pragma once
 
 #include <rdma/fi_eq.h>
