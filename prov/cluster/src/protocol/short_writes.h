@@ -1,7 +1,7 @@
 // The remote writes of the frame lane (reliability/frame_lane.h). The class sends a short write for which
 // nothing has to be posted first, executes a peer's short write, and completes a write of this side. Each
-// function first checks whether the case is ordinary. If it is not, the function does nothing, and the
-// general path takes over (RemoteAccess, RmaTarget). The rules are those of the general path.
+// function first checks its conditions. If one does not hold, the function does nothing, and the general path
+// takes over (RemoteAccess, RmaTarget). The rules are those of the general path.
 #pragma once
 
 #include "base/bytes.h"
@@ -56,7 +56,7 @@ class ShortWrites : MessengerParts {
     return outgoing_.find_posted_write(channel, id);
   }
   void complete(WriteRequest& request, DirectSuccesses& direct) { outgoing_.succeeded(request, direct); }
-  /// Sends the answer to a write the general way.
+  /// Sends the answer to a write by the general path.
   void answer(Channel& channel, std::uint32_t id) { control_.send_done(channel, id); }
 };
 
