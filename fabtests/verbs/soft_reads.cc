@@ -1,6 +1,6 @@
 // Shows whether a device reports reads as done that have failed, as soft-RoCE does (docs/design/21-verbs.md).
-// It uses libibverbs alone. One queue pair reads the memory of another. The program compares each part when its
-// completion says success.
+// It uses libibverbs alone. One queue pair reads the memory of another. The program compares each part when
+// its completion says success.
 //
 //   soft_reads DEVICE DEVICE [ROUNDS]      the devices are those of the ends of a veth pair, for example
 //

@@ -131,8 +131,8 @@ void report_way(const char* name, bool permitted, bool chosen, const std::string
       .text("why", why);
 }
 
-/// Opens a queue pair as an endpoint would, and closes it. "Chosen" means that endpoints use it beside packet or
-/// udp.
+/// Opens a queue pair as an endpoint would, and closes it. "Chosen" means that endpoints use it beside packet
+/// or udp.
 void report_verbs(const InterfaceAddress& place, const Options& options, Report& report) {
   Options copy = options;  // it loses its key
   const bool keyed = provider::KeySource(copy).find({}).credentials.has_value();

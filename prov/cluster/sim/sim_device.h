@@ -4,9 +4,9 @@
 //
 // Half of the devices are not exact, like soft-RoCE: they report some reads that have failed as done.
 //
-// A device writes to memory at any time until it is told to forget it, and never afterwards. So it writes a part
-// of what it reads when a read fails or a queue pair is destroyed. What a library gives back to its application
-// too early, the oracle sees changing.
+// A device writes to memory at any time until it is told to forget it, and never afterwards. So it writes a
+// part of what it reads when a read fails or a queue pair is destroyed. If the library gives a buffer back to
+// its application too early, the oracle sees that the buffer changes.
 #pragma once
 
 #include <map>

@@ -40,10 +40,10 @@ class Endpoint : public fid_ep, public RefCounted {
   // or, if it has none, of the endpoint.
   ssize_t send(protocol::SendOp& op, const TxFlags& flags) noexcept;
   /// Tries to send a message by the fast lane (shm/fast_lane.h). The message has no flags of its own. If this
-  /// returns kGeneralRoad, nothing was done, and the caller must send the message by another path.
+  /// returns kGeneralPath, nothing was done, and the caller must send the message by another path.
   /// `fast_end`: only shorter messages may take the lane.
   ssize_t send_short(fi_addr_t to, const engine::ShortSend& message, std::size_t fast_end) noexcept;
-  static constexpr ssize_t kGeneralRoad = 1;
+  static constexpr ssize_t kGeneralPath = 1;
   ssize_t receive(const protocol::RecvOp& op) noexcept;
   /// Tries to post a receive by the fast lane. The receive has one buffer and no flags of its own. If this
   /// returns false, nothing was done and the caller must call receive().
@@ -185,9 +185,9 @@ inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexce
 
 [[gnu::always_inline]] inline ssize_t Endpoint::send_short(fi_addr_t to, const engine::ShortSend& message,
                                                            std::size_t fast_end) noexcept {
-  if (message.header.length >= fast_end) return kGeneralRoad;
+  if (message.header.length >= fast_end) return kGeneralPath;
   try {
-    return engine_->take_fast_lane(to, message) ? 0 : kGeneralRoad;
+    return engine_->take_fast_lane(to, message) ? 0 : kGeneralPath;
   } catch (...) {
     return -fi_errno_of_exception();
   }

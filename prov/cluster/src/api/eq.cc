@@ -198,7 +198,8 @@ int Eq::arm() {
   return progress_.sleeper() != nullptr && prepare_sleep() ? 0 : -FI_EAGAIN;
 }
 
-/// A new engine wakes the sleeper, too (Progress::add), so the wake-up is cleared before the engines are armed.
+/// A new engine wakes the sleeper, too (Progress::add), so the wake-up is cleared before the engines are
+/// armed.
 bool Eq::prepare_sleep() {
   {
     const std::lock_guard guard(lock_);

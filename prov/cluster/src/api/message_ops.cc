@@ -97,7 +97,7 @@ bool send_between_nodes(Endpoint& endpoint, const TxFlags& flags, std::size_t fa
   const std::size_t fast_end = endpoint.options().fast_send_end();
   const bool report = endpoint.options().tx_flags().report;
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, report), fast_end);
-  if (result != Endpoint::kGeneralRoad) [[likely]]
+  if (result != Endpoint::kGeneralPath) [[likely]]
     return result;
   return send_generally(endpoint, buffer, size, descriptor, op);
 }
@@ -107,7 +107,7 @@ ssize_t inject_buffer(fid_ep* handle, const void* buffer, std::size_t size, Send
   Endpoint& endpoint = endpoint_of(handle);
   const std::size_t fast_end = endpoint.options().fast_inject_end();
   const ssize_t result = endpoint.send_short(op.to, short_send(buffer, size, op, false), fast_end);
-  if (result != Endpoint::kGeneralRoad) [[likely]]
+  if (result != Endpoint::kGeneralPath) [[likely]]
     return result;
   const TxFlags& flags = endpoint.options().inject_flags();
   if (send_between_nodes(endpoint, flags, fast_end, buffer, size, op, false)) return 0;

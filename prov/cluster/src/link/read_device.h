@@ -57,11 +57,12 @@ class ReadDevice {
 
   /// Returns the name that users know, such as "rxe0/1".
   virtual const char* name() const = 0;
-  /// Returns false if a read may end with success although its bytes have not arrived. The user has to compare
-  /// a checksum then. Soft-RoCE is such a device (os/verbs_reader.cc).
+  /// Returns false if a read may end with success although its bytes have not arrived. The user has to
+  /// compare a checksum then. Soft-RoCE is such a device (os/verbs_reader.cc).
   virtual bool exact() const = 0;
 
-  /// Makes a queue pair, which is not connected yet. The caller chooses its sequence. Returns nullopt if the device makes no more.
+  /// Makes a queue pair, which is not connected yet. The caller chooses its sequence. Returns nullopt if the
+  /// device makes no more.
   virtual std::optional<QueuePairEnd> create() = 0;
   /// Connects a queue pair. Returns false if that fails. The queue pair is of no use then.
   virtual bool connect(const QueuePairEnd& ours, const QueuePairEnd& peer) = 0;

@@ -33,9 +33,9 @@ constexpr int kReadsAtOnceMax = 16;
 
 /// Soft-RoCE, the device of the kernel's rdma_rxe, has one of these vendor numbers. Hardware has others.
 ///
-/// It may report a read that has failed as done. If the kernel drops the first packet of an answer (its queues
-/// take 1000 packets), the answerer goes on as if it had sent that packet. The reader then gets the middle of an
-/// answer without its beginning. It breaks its queue pair, but completes the read with success.
+/// It may report a read that has failed as done. If the kernel drops the first packet of an answer (its
+/// queues take 1000 packets), the answerer goes on as if it had sent that packet. The reader then gets the
+/// middle of an answer without its beginning. It breaks its queue pair, but completes the read with success.
 constexpr std::uint32_t kSoftVendors[] = {0, 0xffffff};
 
 std::uint8_t at_once(int device_max) {

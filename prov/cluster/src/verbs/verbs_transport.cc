@@ -190,8 +190,8 @@ void ReaderConnection::read_over() {
   if (stuck()) break_off(kRefusesReads, true);
 }
 
-/// The only way to make sure that the device writes nothing more is to end the queue pair. Other receives that
-/// use it pull what they lack.
+/// The only way to make sure that the device writes nothing more is to end the queue pair. Other receives
+/// that use it pull what they lack.
 void ReaderConnection::abandon(std::uint32_t id) {
   const auto of_it = [id](const Read& read) { return read.id == id; };
   if (std::erase_if(reads_, of_it) == 0) return;

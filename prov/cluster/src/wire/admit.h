@@ -96,8 +96,8 @@ struct LoneFrame : LoneNumbers {
   std::uint64_t ack_delay_ns() const { return ack_delay * kAckDelayUnit; }
 };
 
-/// The first four bytes of a lone frame without kAckNow and kOrdered, as one word. A lone frame may have these
-/// flags, so kLoneMask removes them before the comparison.
+/// The first four bytes of a lone frame without kAckNow and kOrdered, as one word. A lone frame may have
+/// these flags, so kLoneMask removes them before the comparison.
 inline constexpr std::uint32_t kLoneWord =
     kMagic | kVersion << 8 | static_cast<std::uint32_t>(FrameKind::flow) << 16 |
     std::uint32_t{frame_flag::kSequenced | frame_flag::kAcknowledges} << 24;

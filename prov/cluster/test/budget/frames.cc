@@ -1,13 +1,14 @@
-// One thread that sends tagged messages to and fro between two network namespaces, for the test that counts what a message
-// alone in its frame costs beside the kernel's work, and for the table that says where the time of longer ones goes. After
-// the messages it writes 8 bytes into the memory of the other side, first to and fro, and then in one direction. Each step
-// stands in a function of its own, by which the counting tool knows it. The kernel has carried a frame over veth by the time
-// the call that sent it returns.
+// One thread that sends tagged messages to and fro between two network namespaces, for the test that counts
+// what a message alone in its frame costs beside the kernel's work, and for the table that says where the
+// time of longer ones goes. After the messages it writes 8 bytes into the memory of the other side, first to
+// and fro, and then in one direction. Each step stands in a function of its own, by which the counting tool
+// knows it. The kernel has carried a frame over veth by the time the call that sent it returns.
 //
-// The tool makes the program so slow that no answer would come in time for an acknowledgement to ride on it. So the
-// provider is shown a monotonic clock that goes slowly, and a little further with each look.
+// The tool makes the program so slow that no answer would come in time for an acknowledgement to ride on it.
+// So the provider is shown a monotonic clock that goes slowly, and a little further with each look.
 //
-//   budget_frames NAMESPACE NAMESPACE MESSAGES [BYTES]       (paths of network namespaces; BYTES: 64 to 1048576, default 64)
+// budget_frames NAMESPACE NAMESPACE MESSAGES [BYTES]       (paths of network namespaces; BYTES: 64 to
+// 1048576, default 64)
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <rdma/fi_rma.h>
@@ -183,8 +184,8 @@ void pass(Node& from, Node& to) {
   if (to.in[0] != from.out[0]) check("the data", -FI_EOTHER);
 }
 
-/// Writes, and returns how many earlier writes of the target its reads have found complete. The answer to a write comes
-/// with the next write of the target.
+/// Writes, and returns how many earlier writes of the target its reads have found complete. The answer to a
+/// write comes with the next write of the target.
 ssize_t put(Node& from, Node& to) {
   ++from.to_write;
   budget_frame_write(from);

@@ -1,6 +1,6 @@
-// Devices that read each other's memory, as far as a test permits. Reads end late, and one at a time. A device
-// is as strict as hardware: it uses memory only with its key, for the queue pair that it was added for, and
-// only while both queue pairs are connected with each other.
+// Devices that read each other's memory, as far as a test permits. Reads end late, and one at a time. A
+// device is as strict as hardware: it uses memory only with its key, for the queue pair that it was added
+// for, and only while both queue pairs are connected with each other.
 #pragma once
 
 #include <algorithm>

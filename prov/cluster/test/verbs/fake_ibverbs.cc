@@ -3,26 +3,39 @@
 // that address, and its number is the number of the UDP port. So processes reach each other wherever they
 // reach each other by UDP, such as between network namespaces.
 //
-// A reliable queue pair is a TCP port on that address. Threads of its own serve and perform its reads, as a device
-// does. A read is checked against the registrations at the moment when its bytes are copied.
+// A reliable queue pair is a TCP port on that address. Threads of its own serve and perform its reads, as a
+// device does. A read is checked against the registrations at the moment when its bytes are copied.
 //
 // It is stricter than devices: it checks every request, and tells of arrivals only if they come after the
 // request for it. Faults are in the environment:
 //
 //   FAKE_VERBS_FAIL    names of calls that fail, such as "ibv_create_qp,ibv_create_ah"
 //   FAKE_VERBS_ERRNO   errno of these calls; EPERM if unset
-//   FAKE_VERBS_FAULT   NAME@N: the fault happens when an endpoint posts its Nth send. NAME is remove (the device
-//                      disappears, and says so), vanish (it disappears in silence), send_error or receive_error
-//                      (a completion with an error), unlist (as soft-RoCE does: the device carries nothing and is not listed
-//                      any more, but answers), post_error, or port_down (for half a second)
-//                      Other faults happen when it posts its Nth RDMA read: read_error (a completion with an error),
-//                      read_half (the same, after half of the bytes), read_silence (it never ends), read_remove (the
-//                      device disappears, and says so), read_refused (the call fails), read_lie (half of the
-//                      bytes come, and the queue pair breaks, but the completion says success, as with soft-RoCE)
+//   FAKE_VERBS_FAULT   NAME@N: the fault happens at the Nth call that the fault names below
 //   FAKE_VERBS_LATE    if set, the data of a send is read and leaves only at the next call
 //   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
 //   FAKE_VERBS_SOFT    if set, the device has the vendor number of soft-RoCE
 //   FAKE_VERBS_PORT    down: the ports are not active
+//
+// Faults of FAKE_VERBS_FAULT, when an endpoint posts its Nth send:
+//
+//   remove         the device disappears, and says so
+//   vanish         it disappears in silence
+//   unlist         it carries nothing and is not listed any more, but answers, as soft-RoCE does
+//   port_down      the port is down for half a second
+//   send_error     a send completes with an error
+//   receive_error  a receive completes with an error
+//   post_error     the call fails
+//
+// Faults when it posts its Nth RDMA read:
+//
+//   read_error     the read completes with an error
+//   read_half      the same, after half of the bytes
+//   read_silence   the read never ends
+//   read_remove    the device disappears, and says so
+//   read_refused   the call fails
+//   read_lie       half of the bytes come, and the queue pair breaks, but the completion says success, as
+//                  with soft-RoCE
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <ifaddrs.h>

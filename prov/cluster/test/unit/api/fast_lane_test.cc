@@ -198,7 +198,7 @@ TEST_F(FastLaneTest, ItIsLeftWhileMessagesWaitInTheQueue) {
   EXPECT_LT(sent() - before, accepted) << "the ring was full";
   expect_numbers(accepted);
   const auto inject = [this] { return fi_tinject(left.endpoint, &++word, 8, to_right, kTag); };
-  EXPECT_EQ(lane_users(inject).first, kFew - 1) << "taken again behind the first message on the general road";
+  EXPECT_EQ(lane_users(inject).first, kFew - 1) << "taken again behind the first message on the general path";
 }
 
 TEST_F(FastLaneTest, ItIsLeftWhileAReadIsUnderWay) {

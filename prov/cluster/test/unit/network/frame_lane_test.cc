@@ -1,5 +1,5 @@
 // Short messages and writes between engines take the frame lane (reliability/frame_lane.h) unless a condition
-// forbids it. The completions are the same as by the general road.
+// forbids it. The completions are the same as by the general path.
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 
@@ -41,6 +41,17 @@ struct LaneNodes : EngineTest {
   using EngineTest::clock;
   using EngineTest::network;
 
+  /// Polls for 7 s, until the peer that no frame reaches is lost. The only operation must then have failed.
+  void expect_failure_of(const void* context) {
+    for (int i = 0; i < 700; ++i) {
+      clock.advance(10ms);
+      a.engine.try_poll();
+    }
+    const std::vector<protocol::Completion> sent = drain(a.sent);
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(sent[0].context, context);
+    EXPECT_NE(sent[0].status, Status::ok);
+  }
   static std::vector<protocol::Completion> drain(protocol::CompletionQueue& queue) {
     std::vector<protocol::Completion> all;
     queue.drain(
@@ -111,7 +122,7 @@ TEST_F(FrameLaneOfEngines, EachMessageCompletesWithItsOwnContext) {
   std::size_t by_lane = 0;
   for (int& context : contexts) {
     b.receive();
-    // Some messages take the general road, and leave no request to the next.
+    // Some messages take the general path, and leave no request to the next.
     if ((&context - contexts.data()) % 5 != 4 && send_short(a, &context)) {
       ++by_lane;
     } else {
@@ -215,7 +226,7 @@ TEST_F(FrameLaneOfEngines, RefusesWhileAThreadMaySleep) {
   EXPECT_FALSE(send_short(a));
 }
 
-TEST_F(FrameLaneOfEngines, ACounterOfReceivesLeavesArrivalsToTheGeneralRoad) {
+TEST_F(FrameLaneOfEngines, ACounterOfReceivesLeavesArrivalsToTheGeneralPath) {
   protocol::Counter counter;
   b.engine.attach(b.book, {.tx_queue = &b.sent, .rx_queue = &b.received, .receive_counter = &counter});
   b.receive();
@@ -229,14 +240,7 @@ TEST_F(FrameLaneOfEngines, ACounterOfReceivesLeavesArrivalsToTheGeneralRoad) {
 TEST_F(FrameLaneOfEngines, AFailedPeerIsReported) {
   ASSERT_TRUE(send_short(a, &b));
   network.conditions.blackout = true;
-  for (int i = 0; i < 700; ++i) {
-    clock.advance(10ms);
-    a.engine.try_poll();
-  }
-  const std::vector<protocol::Completion> sent = drain(a.sent);
-  ASSERT_EQ(sent.size(), 1u);
-  EXPECT_EQ(sent[0].context, &b);
-  EXPECT_NE(sent[0].status, Status::ok);
+  expect_failure_of(&b);
 }
 
 /// Both nodes let each other write into their memory.
@@ -256,7 +260,7 @@ struct FrameLaneOfWrites : LaneNodes {
     std::memcpy(&word, memory.data(), sizeof word);
     return word;
   }
-  /// Returns true if the lane has taken the write. The lane leaves a turn behind, the general road does not.
+  /// Returns true if the lane has taken the write. The lane leaves a turn behind, the general path does not.
   static bool write(Node& node, void* context = nullptr, std::uint64_t key = 1, std::uint64_t address = 0,
                     std::size_t length = sizeof(std::uint64_t), bool fence = false) {
     ++node.word;
@@ -407,7 +411,7 @@ TEST_F(FrameLaneOfWrites, ALostWriteIsRetransmittedAndExecutedOnce) {
   EXPECT_GT(a.counters().frames_retransmitted, 0u);
 }
 
-TEST_F(FrameLaneOfWrites, OtherWritesTakeTheGeneralRoad) {
+TEST_F(FrameLaneOfWrites, OtherWritesTakeTheGeneralPath) {
   EXPECT_FALSE(write(a, nullptr, 1, 0, 1440)) << "too long for one frame";
   pass(a, b);
   EXPECT_FALSE(write(a, nullptr, 1, 0, 8, true)) << "fenced";
@@ -420,14 +424,7 @@ TEST_F(FrameLaneOfWrites, OtherWritesTakeTheGeneralRoad) {
 TEST_F(FrameLaneOfWrites, AFailedPeerIsReported) {
   network.conditions.blackout = true;
   EXPECT_TRUE(write(a, &b));
-  for (int i = 0; i < 700; ++i) {
-    clock.advance(10ms);
-    a.engine.try_poll();
-  }
-  const std::vector<protocol::Completion> sent = drain(a.sent);
-  ASSERT_EQ(sent.size(), 1u);
-  EXPECT_EQ(sent[0].context, &b);
-  EXPECT_NE(sent[0].status, Status::ok);
+  expect_failure_of(&b);
 }
 
 /// What the applications see of some random writes and messages. Writes of one side have distinct places.
@@ -468,7 +465,7 @@ std::string written(std::uint64_t seed, bool lane) {
   return seen;
 }
 
-TEST(FrameLaneSame, WritesAreThoseOfTheGeneralRoad) {
+TEST(FrameLaneSame, WritesAreThoseOfTheGeneralPath) {
   for (const std::uint64_t seed : {1, 2, 3}) EXPECT_EQ(written(seed, true), written(seed, false));
 }
 
@@ -504,7 +501,7 @@ std::string played(std::uint64_t seed, bool lane, std::uint64_t& by_lane) {
   return seen;
 }
 
-TEST(FrameLaneSame, CompletionsAreThoseOfTheGeneralRoad) {
+TEST(FrameLaneSame, CompletionsAreThoseOfTheGeneralPath) {
   for (const std::uint64_t seed : {1, 2, 3}) {
     std::uint64_t with = 0;
     std::uint64_t without = 0;

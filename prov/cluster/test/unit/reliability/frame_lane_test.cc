@@ -1,4 +1,4 @@
-// The frame lane: what it sends and takes is the same as by the general road, also over a bad network, and
+// The frame lane: what it sends and takes is the same as by the general path, also over a bad network, and
 // it is closed by whatever is unusual.
 #include "reliability/frame_lane.h"
 
@@ -85,7 +85,7 @@ TEST_F(FrameLane, AMessageIsOneFrameAndArrivesByTheLane) {
   EXPECT_EQ(pair.a.counters.frames_retransmitted, 0u);
 }
 
-TEST_F(FrameLane, TheGeneralRoadTakesItsFrames) {
+TEST_F(FrameLane, TheGeneralPathTakesItsFrames) {
   pair.b.takes_alone = false;
   ASSERT_TRUE(pair.a.send_alone(64));
   ASSERT_TRUE(pair.a.send_alone(1000));
@@ -94,7 +94,7 @@ TEST_F(FrameLane, TheGeneralRoadTakesItsFrames) {
   pair.b.expect_all_of(pair.a);
 }
 
-TEST_F(FrameLane, ItTakesFramesOfTheGeneralRoad) {
+TEST_F(FrameLane, ItTakesFramesOfTheGeneralPath) {
   pair.a.send_small(64);
   pair.a.turn();
   pair.arrive();
@@ -211,7 +211,7 @@ TEST_F(FrameLane, ALostLoneFrameIsRetransmitted) {
   pair.b.expect_all_of(pair.a);
 }
 
-TEST_F(FrameLane, AFullLinkLeavesTheFrameToTheGeneralRoad) {
+TEST_F(FrameLane, AFullLinkLeavesTheFrameToTheGeneralPath) {
   bool full = true;
   pair.network.link_full = [&](const SocketAddress&) { return full; };
   ASSERT_TRUE(pair.a.send_alone(8));

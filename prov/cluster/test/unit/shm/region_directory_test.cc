@@ -215,7 +215,8 @@ TEST_F(RegionDirectoryTest, TheDeadHaveNoRegions) {
   EXPECT_NE(log_.lines[0].find("the peer's process has ended"), std::string::npos);
 }
 
-/// The region lies in memory that its owner shares: with this process, as it happens, which looks at it there.
+/// The region lies in memory that its owner shares: with this process, as it happens, which looks at it
+/// there.
 class MappedRegionTest : public RegionDirectoryTest {
  protected:
   MappedRegionTest() : RegionDirectoryTest(MAP_SHARED) {}

@@ -1,6 +1,6 @@
-// A third transport is one folder and one factory in EngineParts::further_transports: all operations work over
-// it, although its accesses to remote memory end late and in any order. Nothing that an engine owes to its
-// peers and callers needs a network.
+// A third transport is one folder and one factory in EngineParts::further_transports: all operations work
+// over it, although its accesses to remote memory end late and in any order. Nothing that an engine owes to
+// its peers and callers needs a network.
 #include <gtest/gtest.h>
 #include <poll.h>
 
@@ -281,7 +281,8 @@ struct Registered {
   carrier::RegisteredRegion region;
 };
 
-/// The handle of registered memory comes to the transport with the bytes: at once, or when their turn has come.
+/// The handle of registered memory comes to the transport with the bytes: at once, or when their turn has
+/// come.
 TEST_F(FurtherTransportTest, RegisteredMemoryComesWithItsHandle) {
   std::vector<std::byte> memory = pattern(10000);
   const Bytes data = Bytes(memory).first(5000), back = Bytes(memory).last(5000);
