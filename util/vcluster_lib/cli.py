@@ -199,7 +199,7 @@ def _up(options):
         agents.ensure()
     missing = page.ensure() if with_page else ""
     if missing:
-        print(f"vcluster: without the page: {missing}", file=sys.stderr)
+        print(f"vcluster: the cluster gets no web page: {missing}", file=sys.stderr)
         with_page = False
     if options.slurm or options.slurm_rest:
         slurm.ensure(options.slurm_rest)

@@ -5,12 +5,11 @@
 // Until the answer arrives, but at most for kLongestWait, this endpoint drops the caller's frames. Otherwise
 // the caller's first access might be refused just because the answer arrives later.
 //
-// This endpoint asks only about a caller that has used the session whose number this endpoint has sent to the
-// caller's address (session_acceptor.h). Therefore no other process can profit from the answer, and an
-// opening with a forged name causes no question. Endpoints of one process have the same IP address, so this
-// endpoint asks only if the caller and the sibling have the same IP address. Therefore no other host can
-// cause a question to the sibling. Requests and responses use the token bucket of all answers
-// (answer_limiter.h).
+// This endpoint sends a session number to the caller's address. It asks the sibling only after the caller has
+// used that number (session_acceptor.h). A process that forges the caller's name never learns the number, so
+// its opening causes no request to the sibling. Endpoints of one domain usually have the same IP address. So
+// this endpoint asks only if the caller and the sibling have the same one. Therefore no other host can cause
+// a request to the sibling. Requests and responses use the token bucket of all answers (answer_limiter.h).
 #pragma once
 
 #include <cstdint>

@@ -179,7 +179,7 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
     port.reset();
     log.info(
         "endpoint %s cannot listen on the TCP port with the number of its UDP port (%s), so peers "
-        "declare this process dead if it is stopped",
+        "may declare this process dead while it is suspended (SIGSTOP, debugger)",
         name.text().c_str(), error_text(error).c_str());
   }
   std::unique_ptr<TcpProbe> probe(new TcpProbe(name, std::move(port), SystemRandom().next()));

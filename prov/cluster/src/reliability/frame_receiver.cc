@@ -111,7 +111,7 @@ bool FrameReceiver::next(ConstBytes& segments) {
   return false;
 }
 
-/// Lets the held frame arrive, and acknowledges it at once. After many retransmissions the peer may be in a
+/// Counts the held frame as arrived, so that next() goes on with it, and acknowledges it at once. After many retransmissions the peer may be in a
 /// long backoff, so waiting for the next retransmission would take too long.
 void FrameReceiver::resume(Time now) {
   const TransmissionNumber brought_by = window_.resume();

@@ -9,8 +9,9 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-/// Selects as many frames as the link takes in one burst. If the first burst were shorter, the peer could
-/// begin to receive earlier, but an additional burst costs more than this saves.
+/// Selects frames for one burst: at most as many as the path grants and as the link takes in one call. A short
+/// burst at the start of a transfer would reach the peer earlier, but the additional burst would cost more
+/// than this saves.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();

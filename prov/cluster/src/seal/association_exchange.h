@@ -142,8 +142,8 @@ class AssociationExchange {
     Time since{};
   };
   OtherKey other_key_;  ///< the last peer whose request used a key that this process does not have
-  /// Limits the responses. Each response costs this side some microseconds, and even a recorded request
-  /// causes a response.
+  /// Limits the responses. Each response costs this side some microseconds. An attacker can cause a response
+  /// by sending again a request that it has recorded.
   Allowance responses_{250us, 1024};
   std::array<Time, static_cast<std::size_t>(Warning::count)> next_warning_{};
 };

@@ -74,7 +74,8 @@ class PeerReach {
   // --- for transports ---
   /// Makes `carrier` the peer's carrier.
   void reached(Peer& peer, Transport& by, carrier::Carrier& carrier, std::size_t eager_max);
-  /// Called when the peer calls. After that the peer counts neither as lost nor as departed.
+  /// A transport calls this when the peer has opened a carrier to this endpoint. After that the peer counts
+  /// neither as lost nor as departed.
   void called(Peer& peer) {
     if (peer.channel.carrier == nullptr) peer.reach = NotMet{};
   }

@@ -146,7 +146,8 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   friend class ReaderConnection;
 
   static constexpr Duration kReviewInterval = 100ms;
-  /// How often the device is asked whether it still exists. A removal may wait until nobody has it open.
+  /// How often the device is asked whether it still exists. The kernel may delay the removal of a device until
+  /// no process has the device open.
   static constexpr Duration kDeviceInterval = 5s;
   static constexpr Duration kOpenAgain = 3s;  ///< the time after a failure before the device is opened again
 

@@ -221,7 +221,7 @@ TEST_F(OutageTest, APeerThatStaysSilentIsLostAfterTheLimit) {
   EXPECT_EQ(a.peer().lost, Status::ok);
   wait(6s, a);
   EXPECT_EQ(a.peer().lost, Status::unreachable);
-  EXPECT_EQ(a.logged("the outage has lasted for 60.0 s (FI_CLUSTER_OUTAGE)"), 1u);
+  EXPECT_EQ(a.logged("the limit of FI_CLUSTER_OUTAGE is used up (60.0 s by this outage)"), 1u);
 }
 
 TEST_F(OutageTest, AnAddressThatNeverAnsweredIsNoOutage) {
