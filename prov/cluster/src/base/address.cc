@@ -31,7 +31,8 @@ SocketAddress SocketAddress::queue_pair(const std::byte* gid, std::uint32_t numb
   SocketAddress address;
   std::copy_n(gid, kGidBytes, address.ip_.begin());
   address.scope_ = number;
-  // hash() does not read scope_. With the number as port, different queue pairs have different hashes.
+  // hash() does not read scope_. With the low 16 bits of the number as the port, most queue pairs of a device
+  // have different hashes.
   address.port_ = static_cast<std::uint16_t>(number);
   address.family_ = Family::verbs;
   return address;

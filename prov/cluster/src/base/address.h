@@ -1,7 +1,7 @@
-// A socket address: an IPv4 or IPv6 address and a port. It serves as the name of an endpoint. As text it
-// looks like "10.0.0.1:9228" or "[fd00::1]:9228". The class also stores the address of a queue pair of an
-// RDMA device, although a queue pair is no socket. Such an address is a GID and the number of the queue pair.
-// Only paths have such addresses; endpoints never do.
+// A SocketAddress is an IPv4 or IPv6 address and a port. It serves as the name of an endpoint. As text it
+// looks like "10.0.0.1:9228" or "[fd00::1]:9228". A SocketAddress can also be the address of a queue pair of
+// an RDMA device, although a queue pair is no socket. The address of a queue pair consists of a GID and the
+// number of the queue pair. Only paths have addresses of queue pairs; endpoints never do.
 #pragma once
 
 #include <array>
@@ -66,7 +66,7 @@ class SocketAddress {
   std::string ip_text() const;
 
   /// Returns the address as input for a keyed hash (base/siphash.h). Different addresses give different
-  /// words. The last word is `beside`, so that the hash covers it as well.
+  /// words. The last word is `beside`, so that the hash also covers `beside`.
   std::array<std::uint64_t, 4> words(std::uint32_t beside = 0) const {
     std::array<std::uint64_t, 4> made{};
     std::memcpy(made.data(), ip_.data(), ip_.size());

@@ -1,5 +1,5 @@
-// Types that refer to memory of the caller: spans, and windows of buffers that consist of several slices.
-// These types own no memory. The caller must keep the memory valid.
+// The types in this header refer to memory of the caller: spans, and parts of buffers that consist of several
+// slices. These types own no memory. The caller must keep the memory valid.
 #pragma once
 
 #include <algorithm>
@@ -71,8 +71,8 @@ inline ConstBytes as_bytes(const void* data, std::size_t size) {
 }
 inline Bytes as_bytes(void* data, std::size_t size) { return {static_cast<std::byte*>(data), size}; }
 
-/// Tells the processor to load into its cache bytes that will be read soon. For a long range, the beginning
-/// is enough, because the processor prefetches the rest by itself.
+/// Tells the processor that `bytes` will be read soon, so that it loads them into its cache. This function
+/// covers at most the first 4096 bytes, because the processor prefetches the rest of a long range by itself.
 inline void prefetch(ConstBytes bytes) {
   constexpr std::size_t line = 64;
   constexpr std::size_t most = 4096;
@@ -81,8 +81,8 @@ inline void prefetch(ConstBytes bytes) {
 }
 
 // The following functions are for code in which nearly every message is short and nearly every buffer is
-// contiguous. For such a message they take a few instructions. For a buffer of several slices they call the
-// functions above.
+// contiguous. For a short message in a contiguous buffer, they take a few instructions. For a buffer of
+// several slices, they call the functions above.
 
 inline void copy_short(std::byte* target, const std::byte* source, std::size_t size) {
   if (size == sizeof(std::uint64_t)) {
@@ -98,7 +98,7 @@ inline void gather_short(const Gather& payload, std::byte* target) {
   copy_short(target, payload.slices[0].data() + payload.offset, payload.length);
 }
 
-/// Does the same as scatter().
+/// Copies the same bytes as scatter(), but does not return their number.
 inline void scatter_short(std::span<const Bytes> slices, std::size_t offset, ConstBytes data) {
   if (slices.size() == 1 && offset + data.size() <= slices[0].size()) {
     copy_short(slices[0].data() + offset, data.data(), data.size());

@@ -1,5 +1,6 @@
-// The counters of one engine: plain numbers, which only that engine writes. The table in counters.def lists
-// them. The macros below generate the members and each() from this table.
+// Counters holds the counters of one engine. They are plain numbers, which only that engine and its links
+// write. The table in counters.def lists the counters. The macros below generate the members and each() from
+// this table.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // A C caller may store any number in a field of enumeration type. If the number is not a value of the
-// enumeration, reading the field is undefined behaviour in C++. So number_of() reads the field's memory as an
-// integer.
+// enumeration, reading the field is undefined behaviour in C++. Therefore number_of() reads the field's
+// memory as an integer.
 #pragma once
 
 #include <cstring>

@@ -1,6 +1,6 @@
-// The services that an engine gets from outside: a clock, random numbers, a log, counters. provider/
-// implements them with the operating system. Tests and the simulator use their own implementations. Objects
-// get the environment as an argument of their constructors.
+// An engine gets these services from outside: a clock, random numbers, a log, counters and a fence. os/ and
+// provider/ implement the services with the operating system. Tests and the simulator use their own
+// implementations. Objects get the environment as an argument of their constructors.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@ class Clock {
   /// Returns CLOCK_REALTIME minus now(). The difference is needed because the kernel takes the timestamps of
   /// arriving frames from CLOCK_REALTIME. The difference jumps when somebody sets the system time.
   virtual Duration realtime_offset() { return Duration::zero(); }
-  /// Returns a counter that advances by about one tick per nanosecond, but can jump. Callers measure
-  /// intervals with it where now() is too expensive.
+  /// Returns a counter that advances by one to a few ticks per nanosecond, and can jump. Callers measure
+  /// intervals with this counter where now() is too expensive.
   virtual std::uint64_t ticks() { return static_cast<std::uint64_t>(now().time_since_epoch().count()); }
 };
 
@@ -35,7 +35,7 @@ class Random {
   virtual std::uint64_t next() = 0;
 };
 
-/// References to the services. The services must outlive every engine that uses them.
+/// Refers to the services. The services must outlive every engine that uses them.
 struct Environment {
   Clock& clock;
   Random& random;
@@ -54,7 +54,7 @@ class Waker {
   virtual void clear() = 0;
 };
 
-/// Work that an engine does after its turns. The engine does not hold its lock during this work, because the
+/// An engine does this work after its turns. The engine does not hold its lock during this work, because the
 /// work may take the locks of other engines.
 class AfterTurn {
  public:

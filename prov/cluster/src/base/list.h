@@ -1,6 +1,7 @@
-// Intrusive lists: each item contains its links. So inserting and removing an item needs no allocation, and
-// removing an item from the middle takes constant time. An item may have several hooks. With each hook it can
-// be in one list at a time. An item must be removed from its lists before it is destroyed.
+// The lists are intrusive: each item contains its links (a Hook). Therefore inserting and removing an item
+// needs no allocation, and removing an item from the middle takes constant time. An item may have several
+// hooks. With each hook, the item can be in one list at a time. An item must be removed from its lists before
+// it is destroyed.
 #pragma once
 
 #include <bit>
@@ -56,10 +57,10 @@ class List {
   Item* tail_ = nullptr;
 };
 
-/// An intrusive hash table: it has one list for each bucket. Items with the same key stay in the order of
-/// their insertion. A list may also hold items with other keys that fall into the same bucket, so the caller
-/// must compare keys. insert() may allocate memory; it does so before it changes anything. key_of(item)
-/// returns the 64-bit key of an item. The key must not change while the item is in the table.
+/// An intrusive hash table with one list for each bucket. Items with the same key stay in the order of their
+/// insertion. A bucket may also contain items with other keys, so the caller must compare keys. insert() may
+/// throw std::bad_alloc, but then it has changed nothing. key_of(item) returns the 64-bit key of an item. The
+/// key must not change while the item is in the table.
 template <typename Item, Hook<Item> Item::*hook, typename KeyOf>
 class HashedLists {
  public:
@@ -75,7 +76,7 @@ class HashedLists {
     bucket(key_of_(item)).remove(item);
   }
   /// Returns the first item in the bucket of this key, or null if the bucket is empty. after() returns the
-  /// following items.
+  /// next item of the bucket.
   Item* first(std::uint64_t key) { return size_ == 0 ? nullptr : bucket(key).front(); }
   static Item* after(const Item& item) { return List<Item, hook>::after(item); }
 

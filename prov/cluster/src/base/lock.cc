@@ -41,8 +41,8 @@ bool BiasedLock::owner_inside() const {
                              [](const Owner& owner) { return owner.inside.load(std::memory_order_acquire); });
 }
 
-/// Called by a thread that has taken `taken_`. Counts how often the thread has done so in a row. Only this
-/// function makes a thread the owner.
+/// Counts how often this thread has taken `taken_` in a row. Only this function makes a thread the owner. The
+/// caller must hold `taken_`.
 void BiasedLock::note_entry() {
   inside_as_owner_ = nullptr;
   const ThreadId self = this_thread();

@@ -1,5 +1,5 @@
-// Two locks. SpinLock is for data for which threads rarely contend. BiasedLock is for data that one thread
-// uses nearly always.
+// This header contains two locks. SpinLock is for data that two threads rarely use at the same time.
+// BiasedLock is for data that one thread uses nearly always.
 #pragma once
 
 #include <array>
@@ -9,9 +9,9 @@
 
 namespace cluster {
 
-/// A lock for data for which threads rarely contend. Locking takes one atomic exchange, and unlocking takes
-/// one store. A thread holds the lock for at most one library call. Waiting threads yield the processor, so
-/// that the holder can run even if there are more threads than processors.
+/// A lock for data that two threads rarely use at the same time. Locking a free lock takes one atomic
+/// exchange, and unlocking takes one store. A thread that has spun for a while yields the processor, so that
+/// the holder can run even if there are more threads than processors.
 class SpinLock {
  public:
   void lock() {
@@ -29,8 +29,8 @@ class SpinLock {
   std::atomic<bool> taken_{false};
 };
 
-/// Makes every thread of the process execute a full memory fence. Null if the operating system has no such
-/// call.
+/// A function that makes every thread of the process execute a full memory fence. The pointer is null if the
+/// operating system cannot do this.
 using ThreadFence = void (*)();
 
 /// Identifies a running thread by the address of its thread_mark. Null stands for no thread.
@@ -44,24 +44,25 @@ inline ThreadId this_thread() { return &thread_mark; }
 /// plain instructions. An atomic exchange would drain the thread's store buffer each time, which costs as
 /// much as fifty plain instructions.
 ///
-/// A thread that has taken the lock kEntriesToBias times in a row becomes its owner. To lock, the owner makes
-/// a plain store to its flag `inside`, and checks that it is still the owner. Any other thread first takes
-/// `taken_`, as in a spin lock, and ends the ownership. This other thread then makes all threads of the
-/// process execute a full fence, and waits until no owner's flag is set. There are two cases after the fence.
+/// A thread becomes the owner of the lock when it has taken the lock more than kEntriesToBias times in a row.
+/// To lock, the owner makes a plain store to its flag `inside`, and checks that it is still the owner. Any
+/// other thread first takes `taken_`, as in a spin lock, and ends the ownership. This other thread then makes
+/// all threads of the process execute a full fence, and waits until no owner's flag is set. There are two
+/// cases after the fence.
 /// Either the owner's store to `inside` is visible, and the other thread waits. Or the owner's check, which
 /// follows its store, finds that the thread is no longer the owner. In the second case, the former owner
 /// clears its flag and waits like the others. As long as no thread becomes the owner, later holders of
 /// `taken_` need no further fence. They only wait until no flag is set. A thread can make only itself the
 /// owner, and only while it holds `taken_`.
 ///
-/// Each owner has its own flag. A former owner may be interrupted just before its store, while another thread
-/// becomes the owner and locks. If both used the same flag, the former owner would then clear it and so
-/// release the new owner's lock. A lock has kOwners flags. Threads that get no flag use the lock as a spin
-/// lock.
+/// Each owner has its own flag. A former owner may be interrupted just before its store. Meanwhile another
+/// thread may become the owner and lock. If both threads used the same flag, the former owner would later
+/// clear this flag, and the lock would be free although the new owner still uses the data. A lock has kOwners
+/// flags. Threads that get no flag use the lock as a spin lock.
 ///
 /// Ending an ownership costs a system call and an interrupt on each processor that runs the process. If two
-/// threads take turns, this happens at most once in kEntriesToBias entries. In the meantime the lock is a
-/// spin lock for both threads. Without a ThreadFence, the lock is always a spin lock.
+/// threads use the lock alternately, an ownership ends at most once in kEntriesToBias entries. In the
+/// meantime the lock is a spin lock for both threads. Without a ThreadFence, the lock is always a spin lock.
 class BiasedLock {
  public:
   static constexpr unsigned kEntriesToBias = 256;
@@ -118,7 +119,7 @@ class BiasedLock {
   std::atomic<Owner*> owner_{owners_.data()};
   std::atomic<bool> taken_{false};
   Owner* inside_as_owner_ = nullptr;  ///< only the holder of the lock writes this member and the next two
-  unsigned run_ = 0;                  ///< how many times in a row `last_` has taken `taken_`
+  unsigned run_ = 0;                  ///< how many times `last_` has taken `taken_` again, in a row
   ThreadId last_ = nullptr;
   ThreadFence fence_;
 };

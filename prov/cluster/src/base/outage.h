@@ -1,6 +1,6 @@
-// The last outage: a period in which this node heard no other node. During an outage the silence of a peer
-// says nothing about this peer. Therefore the clocks that measure the silence of peers stand still.
-// network/outage_watch.h decides when an outage begins and ends.
+// An Outage object describes the last outage. An outage is a period in which this node hears no other node.
+// During an outage, the silence of a peer says nothing about this peer. Therefore the clocks that measure the
+// silence of peers stand still. network/outage_watch.h decides when an outage begins and ends.
 #pragma once
 
 #include <algorithm>

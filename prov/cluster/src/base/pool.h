@@ -1,6 +1,6 @@
 // A pool of objects of one type. It allocates memory in blocks. Each object has a 32-bit id, which consists
-// of its slot and the slot's generation. A peer that has received the id can send it back even after the
-// object was released. Then find() returns nothing, although another object may use the slot by now. This
+// of its slot and the slot's generation. A peer that has received the id can send it back after the object
+// was released. For such an id find() returns null, although another object may use the slot by now. This
 // protection ends after 2048 further uses of the slot, when the generation has the same value again.
 #pragma once
 
@@ -18,7 +18,8 @@ class Pool {
   /// Limits the number of objects that exist at once to `limit` or kSlotsMax, whichever is smaller.
   explicit Pool(std::size_t limit) : limit_(limit < kSlotsMax ? limit : kSlotsMax) {}
 
-  /// Returns a default-constructed object with its `id` set. Returns null if the limit is reached.
+  /// Returns a default-initialized object with its `id` set. Members without an initializer may have any
+  /// value. Returns null if the limit is reached.
   Item* acquire() {
     if (alive_ == limit_) return nullptr;
     if (free_.empty()) grow();

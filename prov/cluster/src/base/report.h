@@ -1,6 +1,6 @@
-// A report about this node or a running endpoint. cluster-info prints it. A report consists of records, and a
-// record consists of named facts. A program can print facts whose meaning it does not know. So a later
-// version of the provider can add facts.
+// A report is about this node or a running endpoint. cluster-info prints reports. A report consists of
+// records, and a record consists of named facts. A program can print facts whose meaning it does not know.
+// Therefore a later version of the provider can add facts.
 //
 // A process sends a report to another as text, with one line for each fact:
 //
@@ -24,7 +24,7 @@ namespace cluster {
 struct Fact {
   enum class Kind : char { text = '=', number = '#', flag = '?' };
 
-  std::string name;  ///< lower case, digits, underscores; the name of a number ends with its unit
+  std::string name;  ///< lower case, digits, underscores; if a number has a unit, its name ends with the unit
   Kind kind = Kind::text;
   std::string value;
 };
@@ -54,7 +54,7 @@ class Record {
 using Report = std::vector<Record>;
 
 std::string write_report(const Report& report);
-/// Parses the text that write_report() has written. Returns nothing if the text is not a valid report.
+/// Parses a text in the format of write_report(). Returns nullopt if the text is not a valid report.
 std::optional<Report> read_report(std::string_view text);
 
 inline constexpr std::size_t kReportBytesMax = 64u << 20;

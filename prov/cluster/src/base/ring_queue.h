@@ -31,8 +31,8 @@ class RingQueue {
     if (size() == capacity_) grow();
     items_[tail_++ & mask()] = std::forward<Value>(item);
   }
-  /// Appends an item that still has the old contents of its place, and returns it. The caller must overwrite
-  /// the item's members.
+  /// Appends an item and returns it. The item still has the members that the previous item in this place
+  /// had, so the caller must overwrite them.
   Item& push_back() {
     if (size() == capacity_) grow();
     return items_[tail_++ & mask()];

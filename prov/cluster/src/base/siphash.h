@@ -1,4 +1,4 @@
-// SipHash-2-4 (Aumasson and Bernstein, 2012): a keyed hash of a few words. Nobody can compute the hash
+// SipHash-2-4 (Aumasson and Bernstein, 2012) is a keyed hash of a few words. Nobody can compute the hash
 // without the key, and the hash values do not reveal the key.
 #pragma once
 

@@ -1,5 +1,5 @@
-// The result of an operation: success, or the reason why it failed. api/ translates it to libfabric's error
-// numbers.
+// A Status is the result of an operation: success, or the reason for the failure. api/ translates a Status to
+// libfabric's error numbers.
 #pragma once
 
 namespace cluster {
@@ -9,7 +9,7 @@ enum class Status {
   again,        ///< there are no resources now; try again after progress
   too_big,      ///< the message is longer than allowed
   bad_address,  ///< the handle is not in the address vector
-  /// The message was longer than the receive, or had not the length that a collective operation expects.
+  /// The message was longer than the receive, or did not have the length that a collective operation expects.
   truncated,
   canceled,    ///< canceled by the application, or because a connection, group or team has ended
   no_message,  ///< a peek or a claim found no message

@@ -1,7 +1,7 @@
 // Types for times and durations. Most objects read no clock: they get the time as the argument `now`, and
 // return the time at which they must be called again. The engine, its transports and seal/ read the Clock of
-// their Environment. A flow may read this clock while it sends bursts. So the same objects run with the real
-// clock and with a simulated one.
+// their Environment. A flow may read this clock while it sends bursts. Therefore the same objects run with
+// the real clock and with a simulated clock.
 #pragma once
 
 #include <chrono>

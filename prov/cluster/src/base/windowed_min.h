@@ -1,6 +1,6 @@
 // Computes the minimum of the samples in a sliding window of time. The window has two halves, and each half
-// has its own minimum. So a sample counts for at least half the length of the window and for at most its full
-// length.
+// has its own minimum. A sample counts for at least half the length of the window. A new half begins only
+// with a sample. Therefore, if no samples arrive, old samples count for longer than the window.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@ class WindowedMin {
  public:
   explicit WindowedMin(Duration memory) : half_(memory / 2) {}
 
-  /// Adds a sample. Returns true if a new half begins, so that older samples leave the window.
+  /// Adds a sample. Returns true if this sample begins a new half, so that the samples of the older half
+  /// leave the window.
   bool sample(Time now, Duration value) {
     const bool turned = known() && now >= turn_at_;
     if (turned || !known()) {

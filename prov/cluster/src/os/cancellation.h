@@ -3,11 +3,11 @@
 // function do not continue, and the mutexes that they hold stay locked.
 //
 // Rule: a thread inside the provider may end only while it sleeps in WaitSet::sleep or
-// sleep_shortest_cancellable, where it holds no lock. Everywhere else the cancellation stays pending: the
-// linker redirects every call of a cancellation point to cancellation_points.cc, which puts the cancellation
-// off. Other libraries (libfabric's log, libcrypto) may also reach a cancellation point. The provider calls
-// these libraries with a PutOffCancellation in scope. Only calls of cancellation points have an extra cost. A
-// libfabric call that makes no system call has none.
+// sleep_shortest_cancellable, where it holds no lock. Everywhere else the cancellation stays pending. For
+// this purpose, the linker redirects the provider's calls of cancellation points to cancellation_points.cc,
+// which puts the cancellation off. Other libraries (libfabric's log, libcrypto's initialization) may also
+// reach a cancellation point. Where the provider calls such a function of another library, a
+// PutOffCancellation is in scope. A call of libfabric that reaches no cancellation point has no extra cost.
 #pragma once
 
 #include <pthread.h>
@@ -29,7 +29,7 @@ class PutOffCancellation {
 
 /// A mark that at most one thread holds. A thread that is cancelled while it sleeps cannot give the mark
 /// back. Therefore the mark also becomes free when the thread that holds it ends. No thread waits for the
-/// mark, and it protects no data.
+/// mark, and the mark protects no data.
 class RobustMark {
  public:
   RobustMark() {

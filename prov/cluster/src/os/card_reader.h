@@ -1,5 +1,5 @@
 // Reads what is known about the network card behind an interface: from the driver (ethtool), and from the
-// card's folder below /sys/bus/pci. The folder /sys/class/net is of no use, because it may belong to another
+// card's folder below /sys/bus/pci. The folder /sys/class/net is of no use, because it may show another
 // network namespace. Cards on the bus belong to no namespace, so every process sees them.
 #pragma once
 

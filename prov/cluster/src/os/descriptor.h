@@ -1,5 +1,5 @@
-// A Descriptor owns a file descriptor. Its destructor closes the file descriptor, so every error path closes
-// it too. A Descriptor can be moved but not copied.
+// A Descriptor owns a file descriptor. Its destructor closes the file descriptor, so error paths need not
+// close it. A Descriptor can be moved but not copied.
 #pragma once
 
 #include <unistd.h>
@@ -18,8 +18,8 @@ struct OwnedDescriptors {
   static void close_all();
 };
 
-/// Raises the soft limit of descriptors to the hard limit, but at most to 2^20. The process needs one
-/// descriptor for each peer on this node, and nearly every system has a soft limit of 1024.
+/// Sets the soft limit of descriptors to the hard limit, or to 2^20 if the hard limit is higher. The process
+/// needs one descriptor for each peer on this node, and nearly every system has a soft limit of 1024.
 void raise_descriptor_limit();
 /// Returns true if this process can now open `descriptors` more descriptors.
 bool can_open(std::size_t descriptors);

@@ -44,7 +44,7 @@ int start_detached_thread(void* (*run)(void*), void* argument) {
 void close_aside(Descriptor descriptor) {
   if (!descriptor) return;
   auto closing = std::unique_ptr<Descriptor>(new (std::nothrow) Descriptor(std::move(descriptor)));
-  if (closing == nullptr) return;  // no constructor ran, so `descriptor` still has the number
+  if (closing == nullptr) return;  // no constructor ran, so `descriptor` still owns and closes the socket
   const auto close = [](void* its) -> void* {
     delete static_cast<Descriptor*>(its);
     return nullptr;

@@ -1,4 +1,4 @@
-// Questions to the driver of a network interface (SIOCETHTOOL).
+// Asks the driver of a network interface questions (SIOCETHTOOL).
 #pragma once
 
 #include <linux/if.h>

@@ -1,5 +1,5 @@
-// Runs, on a thread of its own, work that spends its time waiting in the kernel. Meanwhile the caller can do
-// other work of this kind.
+// A HelperThread runs work that spends its time waiting in the kernel. Meanwhile the caller can do other work
+// of this kind.
 #pragma once
 
 #include <csignal>
@@ -11,8 +11,9 @@
 namespace cluster::os {
 
 /// The constructor runs `work` in a new thread, and the destructor waits until `work` has returned. If memory
-/// is short or the thread cannot start, the constructor itself runs `work`. The new thread blocks all
-/// signals, because signals are for the application.
+/// is short or the thread cannot start, the constructor itself runs `work`. An exception that leaves `work`
+/// in the new thread ends the process. The new thread blocks all signals, because signals are for the
+/// application.
 class HelperThread {
  public:
   explicit HelperThread(const std::function<void()>& work) {

@@ -66,11 +66,11 @@ std::shared_ptr<InterfaceWatch> InterfaceWatch::of_this_namespace(Log& log) {
   return watch;
 }
 
-/// Opens all sockets in the network namespace of the caller, because the progress thread may be in another
+/// Opens all sockets on the caller's thread and not on the progress thread, which may be in another network
 /// namespace.
 bool InterfaceWatch::open() {
   if (!kernel_) return false;
-  // The kernel reports later changes as events.
+  // From now on, the kernel reports each change as an event.
   interfaces_ = kernel_.look().value_or(std::vector<Interface>());
   frames_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!frames_) datagrams_ = Descriptor(::socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
@@ -178,10 +178,10 @@ bool InterfaceWatch::look() {
   return true;
 }
 
-/// If the address has moved, schedules announcements and returns a line for the log. The caller must hold the
-/// lock. If no interface has the address, wakes the users, which look for another address. In this case
-/// `use.at` keeps the interface that had the address last, because the address may soon appear on another
-/// interface.
+/// If the address has another interface or hardware address than before, schedules announcements and returns
+/// a line for the log. If no interface has the address, raises the signals of the users, which then look for
+/// another address. In this case `use.at` keeps the interface that had the address last, because the address
+/// may soon appear on another interface. The caller must hold the lock.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
   if (found == nullptr) {
@@ -212,11 +212,11 @@ void InterfaceWatch::send(ConstBytes frame, int interface) const {
          sizeof to);
 }
 
-/// Announces the address without writing Ethernet frames: sends an empty datagram to another host of the
-/// network, each time to a different host. When the hardware address changed, the kernel forgot the hardware
-/// addresses of all other hosts. Therefore, before the kernel can send the datagram, it asks all hosts for
-/// the receiver's hardware address. This question contains the new hardware address of this node. Does
-/// nothing for IPv6, and in a network of few addresses.
+/// Announces the address without writing Ethernet frames: sends an empty datagram to another address of the
+/// network, each time to a different one. When the hardware address of the interface changed, the kernel
+/// forgot the hardware addresses of all other hosts. Therefore, before the kernel can send the datagram, it
+/// asks all hosts for the receiver's hardware address. This question contains the new hardware address of
+/// this node. Does nothing for IPv6, and in a network of few addresses.
 void InterfaceWatch::knock(const Use& use) const {
   const auto& addresses = use.at.addresses;
   const auto own = find_host(addresses, use.address);
@@ -256,7 +256,7 @@ WatchedInterface::WatchedInterface(const SocketAddress& address, int index, Log&
       watch_(InterfaceWatch::of_this_namespace(log)) {
   if (lost_ == nullptr) watch_ = nullptr;
   if (watch_ == nullptr) return;
-  seen_ = watch_->changes() - 1;  // the caller read its interface earlier, so it may have missed a change
+  seen_ = watch_->changes() - 1;  // the caller may have missed a change since it read its interface
   now_.index = index;
   watch_->add_user(address_, index, *lost_);
 }

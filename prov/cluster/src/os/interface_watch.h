@@ -1,13 +1,14 @@
 // While links are open, the watch follows this node's interfaces: their hardware addresses, MTUs, indices and
-// IP addresses. All links of a process in one network namespace share one rtnetlink socket, which the
-// progress thread reads. The watch counts the changes. Before it receives frames, a link compares this count
-// with the count that it saw last. If the two differ, the link reads its interface again.
+// IP addresses. All links of a process in one network namespace share one watch, which runs on the progress
+// thread. The watch counts the changes. Before a link receives frames, the link compares this count with the
+// count that it saw last. If the two differ, the link takes the current state of its interface from the
+// watch.
 //
 // An address that links use may get another hardware address or move to another interface. In this case the
 // watch announces the new hardware address to the other hosts of the network, at once and a few more times.
 // Otherwise their kernels would send to the old hardware address for up to a minute. A process without
-// permission to write Ethernet frames instead makes its kernel ask for the hardware address of another host.
-// From such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
+// permission to write Ethernet frames makes its kernel ask for the hardware address of another host. From
+// such a question, hosts also learn the hardware address that now belongs to the sender's IPv4 address.
 //
 // An administrator or a DHCP client may remove an address that links use. The watch then wakes the threads
 // that sleep on these links, and the links continue with another address of the interface. Once an interface
@@ -39,8 +40,8 @@ namespace cluster::os {
 class InterfaceWatch {
  public:
   /// Returns the watch of the caller's network namespace. Returns null if the kernel does not report changes,
-  /// or if the progress thread cannot start. `log` must outlive all links of the process, because all links
-  /// in the namespace share the watch of the first one.
+  /// or if the progress thread cannot start. `log` must outlive all links of the process: the watch keeps the
+  /// `log` of the first link, and later links of the namespace share this watch.
   static std::shared_ptr<InterfaceWatch> of_this_namespace(Log& log);
 
   explicit InterfaceWatch(Log& log) : log_(log) {}
@@ -61,8 +62,9 @@ class InterfaceWatch {
   /// Sends an Ethernet frame through the interface with this index. The frame may be lost.
   void send(ConstBytes frame, int interface) const;
 
-  /// From add_user() until remove_user(), the watch announces the address each time the address moves, and
-  /// raises `lost` at each change of the interfaces while none has the address.
+  /// From add_user() until remove_user(), the watch announces the address each time the address moves. The
+  /// watch raises `lost` if no interface has the address after a change of the interfaces. If no interface
+  /// has the address when its first user is added, this call has no effect.
   void add_user(const SocketAddress& address, int index, Signal& lost);
   void remove_user(const SocketAddress& address, Signal& lost);
 
@@ -96,7 +98,7 @@ class InterfaceWatch {
   std::shared_ptr<void> client_;
 };
 
-/// The interface of one link, kept up to date.
+/// Follows the interface of one link.
 class WatchedInterface {
  public:
   /// `address`: the address of the link. `index`: the index of the interface to prefer if several have the
@@ -110,10 +112,10 @@ class WatchedInterface {
   /// Returns the current state of the interface, or nullopt while no interface has the address. After the
   /// call, changed() is false until the next change.
   std::optional<Interface> renew();
-  /// Returns the address that should replace the link's current address. That is the link's first address as
-  /// soon as an interface has this address again. Otherwise, if no interface has the current address, it is
-  /// another address of the interface that had the current one. Returns nothing if the link keeps its current
-  /// address, or if the interface has no other address of the same family and scope.
+  /// Returns the address that should replace the link's current address. If an interface has the link's first
+  /// address again, returns this first address. Otherwise, if no interface has the current address, returns
+  /// another address of the interface that had the current address. Returns nullopt if the link keeps its
+  /// current address, or if the interface has no other address of the same family and scope.
   std::optional<SocketAddress> replacement() const;
   /// Must be called after the address of the link was replaced.
   void move_to(const SocketAddress& address);
@@ -124,17 +126,18 @@ class WatchedInterface {
   /// Returns false if renew() found the interface down or without a carrier.
   bool has_carrier() const { return carrier_; }
 
-  /// Asks all hosts of the network for the hardware addresses of peers that do not answer. The kernel itself
-  /// trusts a known address for up to a minute, and asks all hosts only after eight more seconds of silence.
-  /// This function asks after kDoubtsToAsk timeouts in a row, and again each time their number doubles. The
-  /// kernel reads the answer.
+  /// Asks all hosts of the network for the hardware addresses of peers in this network that do not answer.
+  /// The kernel itself trusts a known hardware address for up to a minute, and asks all hosts only after
+  /// eight more seconds of silence. This function asks after kDoubtsToAsk timeouts in a row, and again each
+  /// time the number of timeouts doubles. The kernel reads the answer. Without permission to write Ethernet
+  /// frames, this function has no effect.
   void ask_for_doubtful(std::span<const link::OutFrame> frames) {
     for (const link::OutFrame& frame : frames) {
       if (frame.path->doubts >= kDoubtsToAsk) [[unlikely]]
         ask_for(*frame.path);
     }
   }
-  /// Returns true if the path has a number of timeouts at which ask_for_doubtful() asks all hosts.
+  /// Returns true if ask_for_doubtful() asks all hosts at the path's current number of timeouts.
   static bool asks_all(const link::Path& path) {
     return path.doubts >= kDoubtsToAsk && std::has_single_bit(path.doubts);
   }
@@ -153,7 +156,7 @@ class WatchedInterface {
   std::uint32_t seen_ = 0;
   Interface now_;
   bool carrier_ = true;
-  link::Path asked_;  ///< the last path that ask_for() handled, with its number of timeouts at that time
+  link::Path asked_;  ///< the last path that ask_for() handled, as it was then
 };
 
 }  // namespace cluster::os

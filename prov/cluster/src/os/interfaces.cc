@@ -94,8 +94,8 @@ void read_device(const Descriptor& socket, Interface& interface) {
   if (speed != 0 && speed != 0xffffffff && speed != 0xffff) interface.speed_mbit = static_cast<long>(speed);
 }
 
-/// Marks bridges that have a port to the outside of this node. Other bridges only connect containers and
-/// virtual machines.
+/// Sets `hardware_port` of each bridge and bond that has a port to the outside of this node. Other bridges
+/// only connect containers and virtual machines.
 void note_hardware_ports(std::vector<Interface>& interfaces) {
   using Kind = Interface::Kind;
   for (const Interface& port : interfaces) {
@@ -121,7 +121,8 @@ SocketAddress make_address(unsigned char family, ConstBytes ip, unsigned index) 
   return address.link_local() ? SocketAddress::v6(ip.data(), 0, index) : address;
 }
 
-/// Adds the address in the message to its interface, unless the address is not usable yet or is deprecated.
+/// Adds the address in the message to its interface. Leaves out a deprecated address, and an address that is
+/// not usable because the kernel still looks for duplicates or has found one.
 void read_address(ConstBytes message, std::vector<Interface>& interfaces) {
   const auto head = head_of<ifaddrmsg>(message);
   std::uint32_t flags = head.ifa_flags;
@@ -169,8 +170,8 @@ InterfaceChanges::InterfaceChanges()
     events_.reset();
 }
 
-/// Removes all events from the socket. Returns true if there was one. Ignores their content: look() returns
-/// the current state, even if the kernel had no space for all events.
+/// Removes all events from the socket. Returns true if there was at least one. Ignores the content of events,
+/// because look() returns the current state, even if the kernel had no space for all events.
 bool InterfaceChanges::any() {
   std::byte ignored;
   bool found = false;

@@ -1,5 +1,5 @@
-// Reads the interfaces of this network namespace into plain values. provider/ chooses the rails from these.
-// Uses netlink, because /sys may belong to another namespace.
+// Reads the interfaces of this network namespace into plain values. multipath/interface_choice.h chooses the
+// rails from these interfaces. The functions use netlink, because /sys may show another namespace.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ namespace cluster::os {
 
 using link::Interface;
 
-/// Returns the interfaces in the kernel's order. If netlink fails, some interfaces are missing. Sets `error`,
-/// if not null, to an errno or 0.
+/// Returns the interfaces in the kernel's order. If netlink fails, some interfaces or addresses are missing.
+/// Sets `error`, if not null, to an errno or 0.
 std::vector<Interface> list_interfaces(int* error = nullptr);
 
 /// Reports changes of the interfaces in the network namespace where the object was constructed. Any thread
@@ -27,12 +27,12 @@ class InterfaceChanges {
   /// Returns false if a socket could not be opened, or if the kernel does not report changes.
   explicit operator bool() const { return questions_ && events_; }
 
-  /// Returns a descriptor that is readable from the first change of a link or an address until the next call
-  /// of any().
+  /// Returns a descriptor that is readable from the first change of an interface or an address until the next
+  /// call of any().
   int descriptor() const { return events_.number(); }
   bool any();
-  /// Returns what list_interfaces() returns, but without the values that come from drivers. Returns nullopt
-  /// if netlink fails.
+  /// Returns what list_interfaces() returns, but leaves out the values that come from drivers and does not
+  /// set `hardware_port`. Returns nullopt if netlink fails.
   std::optional<std::vector<Interface>> look() const;
 
  private:
@@ -45,15 +45,16 @@ bool has_host(std::span<const SocketAddress> addresses, const SocketAddress& hos
 
 /// Returns the number of receive queues of the interface, or 1 if the driver reports none. A device with
 /// several queues distributes IP traffic by addresses and ports, but puts all frames of an unknown EtherType
-/// into the first queue. As a result, frames of different queues are reordered, and one processor receives
-/// all frames of that EtherType.
+/// into the first queue. This has two results: a frame of this EtherType may overtake an IP frame or fall
+/// behind it, and one processor receives all frames of this EtherType.
 std::size_t receive_queues(const std::string& interface);
 
-/// Returns a number that identifies the network namespace of this thread.
+/// Returns a number that identifies the network namespace of this thread, or 0 if /proc does not show it.
 std::uint64_t network_namespace();
 
-/// A route that makes an address local although no interface lists this address. Examples are 127.0.1.1, to
-/// which many hosts map their own name, and an entry of `ip route add local`.
+/// A route that makes an address local. It can do this although no interface lists the address. Examples are
+/// the routes to 127.0.1.1, to which many hosts map their own name, and to the addresses of
+/// `ip route add local`.
 struct LocalRoute {
   int interface = 0;         ///< index of the interface
   unsigned prefix_bits = 0;  ///< length of the prefix that the route covers

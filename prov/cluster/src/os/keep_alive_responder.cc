@@ -17,9 +17,9 @@
 namespace cluster::os {
 namespace {
 
-// The progress thread answers at most 64 keep-alives of an endpoint per 5 ms. Further keep-alives wait in the
-// socket. Therefore a flood does not wake the thread for every frame, and leaves the thread time for its
-// other clients.
+// The progress thread reads at most 64 datagrams of an endpoint's responder per 5 ms. Further datagrams wait
+// in the socket. Therefore a flood does not wake the thread for every datagram, and leaves the thread time
+// for its other clients.
 constexpr int kAnswersPerInterval = 64;
 constexpr Duration kInterval = std::chrono::milliseconds(5);
 constexpr Duration kErrorsPending = std::chrono::milliseconds(10);
@@ -32,8 +32,8 @@ struct Answered {
 
 /// Receives one datagram and answers it if it is a keep-alive. Returns false if no datagram was waiting.
 bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer& answerer) {
-  // The buffer is large, because a keep-alive that probes a path is as long as the frames on that path. It
-  // can be static, because only the progress thread runs this function.
+  // The buffer is large, because a keep-alive that probes a path is as long as the frames on that path. The
+  // buffer can be static, because only the progress thread runs this function.
   static std::array<std::byte, 64 * 1024> buffer;
   sockaddr_storage peer;
   socklen_t peer_size = sizeof peer;
@@ -51,8 +51,9 @@ bool has_errors(int socket) {
   return poll(&errors, 1, 0) > 0;
 }
 
-/// Answers waiting keep-alives. ICMP errors keep the socket readable until a thread takes them from the error
-/// queue. This function takes them, because the engine may be idle while the application computes.
+/// Answers waiting keep-alives. ICMP errors keep the socket readable until a thread takes the errors from the
+/// socket's error queue. This function takes the errors, because the engine may not run while the application
+/// computes.
 NextWake answer_some(UdpPort& port, const KeepAliveAnswerer& answerer, Answered& answered) {
   const auto [socket, address] = port.keep_alives();
   const Time now = SystemClock().now();

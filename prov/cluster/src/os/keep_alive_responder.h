@@ -1,7 +1,7 @@
 // Answers keep-alives ("is this process alive?") for one endpoint while its application computes. Without a
-// responder, peers would mistake a busy process for a dead one. The kernel steers keep-alives to a separate
-// socket (os/udp_port.h). The background thread (os/progress_thread.h) answers them without using the
-// endpoint's engine.
+// responder, peers would mistake a busy process for a dead process. The kernel steers keep-alives to a
+// separate socket (os/udp_port.h). The background thread (os/progress_thread.h) answers these keep-alives
+// without the endpoint's engine.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace cluster::os {
 /// function.
 using KeepAliveAnswerer =
     std::function<std::size_t(ConstBytes frame, const SocketAddress& asked, std::span<std::byte, 64> answer)>;
-/// Does what a KeepAliveAnswerer does, for keep-alives that carry a checksum and no seal.
+/// A KeepAliveAnswerer for keep-alives that carry a checksum and no seal.
 std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress& asked,
                                     std::span<std::byte, 64> answer);
 

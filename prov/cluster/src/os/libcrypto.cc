@@ -44,7 +44,7 @@ struct Functions {
   Pointer<int(void* context, unsigned char* out, int* out_size)> cipher_final;
 };
 
-// Constants of libcrypto's interface. They are the same in all versions.
+// Constants of libcrypto's interface. They are the same in versions 1.1 and 3.
 constexpr std::uint64_t kNoAtExit = 0x00080000;  // OPENSSL_INIT_NO_ATEXIT
 constexpr int kGetTag = 0x10;                    // EVP_CTRL_AEAD_GET_TAG
 constexpr int kSetTag = 0x11;                    // EVP_CTRL_AEAD_SET_TAG
@@ -150,9 +150,10 @@ bool find_all(void* library, Functions& f) {
          find(library, "EVP_CipherFinal_ex", f.cipher_final);
 }
 
-/// Tests the library. Returns true if its results are correct: the tags of "abc" with a key and a nonce of
-/// zeros, and the first bytes of HMAC-SHA256("key", "abc"). A library may be built or configured without one
-/// of these primitives. This test finds that out at once, and not only when a frame cannot be sealed.
+/// Tests the library. Seals and opens the text "abc" with a key and a nonce of zeros, and computes
+/// HMAC-SHA256("key", "abc"). Returns true if the first four bytes of each result are correct. A library may
+/// be built or configured without one of these primitives. This test detects a missing primitive when the
+/// library is loaded, and not only when a frame cannot be sealed.
 bool computes(const Cryptography& library) try {
   static constexpr unsigned char kGcm[] = {0x60, 0x33, 0x35, 0x91};
   static constexpr unsigned char kChacha[] = {0x1f, 0xbc, 0x04, 0xe4};
@@ -179,8 +180,8 @@ bool computes(const Cryptography& library) try {
 
 // --- AES-128-GCM by libIPSec_MB ---
 
-/// The expanded key of libIPSec_MB, and its state during a call. Both structs are larger than any version
-/// needs (version 1.3 needs 1008 and 88 bytes).
+/// The expanded key of libIPSec_MB, and its state during a call. Both structs have space to spare: version
+/// 1.3 of the library needs 1008 and 88 bytes.
 struct alignas(64) Key {
   std::array<std::byte, 2048> bytes;
 };
@@ -254,14 +255,15 @@ class IpsecMb final : public Cryptography {
   std::shared_ptr<const Cryptography> other_;
 };
 
-// Bits with which libIPSec_MB describes the processor (IMB_FEATURE_*). They are the same in all versions.
+// Bits with which libIPSec_MB describes the processor (IMB_FEATURE_*). They are the same in all versions of
+// libIPSec_MB.so.1.
 constexpr std::uint64_t kAes = 1u << 1 | 1u << 2 | 1u << 4;  // AES, PCLMULQDQ, SSE 4.2
 constexpr std::uint64_t kAvx2 = kAes | 1u << 6;
 constexpr std::uint64_t kAvx512 = kAvx2 | 0x1Fu << 7;              // F, DQ, CD, BW, VL
 constexpr std::uint64_t kWideAes = kAvx512 | 1u << 12 | 1u << 13;  // VAES, VPCLMULQDQ
 
-/// Returns the suffix of the names of the functions for this processor, or null if the processor has no AES
-/// instructions.
+/// Returns the suffix that the names of the functions for this processor have. Returns null if the processor
+/// lacks the instructions in kAes.
 const char* kind_of_processor(std::uint64_t features) {
   const auto has = [features](std::uint64_t wanted) { return (features & wanted) == wanted; };
   return has(kWideAes)  ? "vaes_avx512"
@@ -277,8 +279,8 @@ bool find_functions(void* library, const std::string& kind, GcmFunctions& f) {
          find(library, ("aes_gcm_dec_128_" + kind).c_str(), f.open);
 }
 
-/// Returns true if `library` seals and opens test frames, including an empty one, as `other` does. `library`
-/// must also reject a wrong tag.
+/// Returns true if `library` seals test frames as `other` does, opens them, and rejects a wrong tag. One of
+/// the test frames has no text.
 bool agrees(const Cryptography& other, const Cryptography& library) {
   std::array<std::byte, 700> plain;
   plain.fill(std::byte{0x5A});
@@ -307,7 +309,7 @@ bool agrees(const Cryptography& other, const Cryptography& library) {
 }  // namespace
 
 std::shared_ptr<const Cryptography> load_libcrypto(std::string& reason) {
-  const PutOffCancellation off;  // the library reads a file, which is a cancellation point
+  const PutOffCancellation off;  // init_crypto() may read a file, and reading is a cancellation point
   void* library = nullptr;
   for (const char* const name : {"libcrypto.so.3", "libcrypto.so.1.1"}) {
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);

@@ -36,8 +36,8 @@ int with_name(const Descriptor& socket, std::string_view name) {
   return call(socket.number(), address.get(), address.size);
 }
 
-/// This is more datagrams than the kernel queues for a socket, unless net.unix.max_dgram_qlen was raised. If
-/// more datagrams wait, clear() leaves the socket readable.
+/// clear() receives at most this many datagrams. By default, the kernel queues fewer for a socket
+/// (net.unix.max_dgram_qlen). If more datagrams wait, clear() leaves the socket readable.
 constexpr int kRingsPerClear = 64;
 
 Descriptor datagram_socket() {
@@ -73,7 +73,7 @@ struct RightsMessage {
 };
 
 /// Takes the descriptors from a received message. Moves the first one to `attachment` and closes the others.
-/// Returns their number.
+/// Returns how many descriptors the message carried.
 std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   std::size_t count = 0;
   for (cmsghdr* control = CMSG_FIRSTHDR(&message); control != nullptr;
@@ -90,9 +90,9 @@ std::size_t take_descriptors(msghdr& message, Descriptor& attachment) {
   return count;
 }
 
-/// Reads numbers from the beginning of a file in /proc. Skips `skipped` of them and returns the next one, or
-/// 0 if there is none. Allocates no memory, because a failed allocation would lose the connection that the
-/// caller has accepted.
+/// Reads numbers from the beginning of a file in /proc. Skips the first `skipped` numbers and returns the
+/// next one, or 0 if there is none. Allocates no memory, because a failed allocation would lose the
+/// connection that the caller has accepted.
 unsigned read_number(const char* path, int skipped) {
   const Descriptor file(::open(path, O_RDONLY | O_CLOEXEC));
   std::array<char, 128> text{};
@@ -252,8 +252,8 @@ bool LocalSocket::refused() {
   char word;
   const auto receive = [&] { return ::recv(socket_.number(), &word, sizeof word, MSG_DONTWAIT | MSG_TRUNC); };
   ssize_t size = receive();
-  // If the other side has closed without reading all our messages, the kernel returns this error before the
-  // messages of the other side.
+  // If the other side has closed without reading all messages of this side, the kernel returns this error
+  // before the messages of the other side.
   if (size < 0 && errno == ECONNRESET) size = receive();
   refused_ |= size == static_cast<ssize_t>(kRefusal.size());
   return refused_;
@@ -314,9 +314,9 @@ void Doorbell::clear() const {
   }
 }
 
-/// EAGAIN has two possible causes. If the peer's queue is full, the peer's doorbell is readable already. The
-/// other cause is that stopped peers do not receive, and the send buffer of this socket is full. Another
-/// socket can then still send.
+/// EAGAIN has two possible causes. If the peer's queue is full, the peer's doorbell is readable already. But
+/// the send buffer of this socket may be full of bytes to stopped peers, which do not receive. In this case
+/// another socket can still send.
 void Doorbell::ring(const LocalName& peer) const {
   if (send_byte(socket_, peer) || errno != EAGAIN) return;
   if (const Descriptor other = datagram_socket()) send_byte(other, peer);

@@ -27,8 +27,8 @@ std::uint64_t neighbour_overflows(SocketAddress::Family family) {
   return overflows;
 }
 
-/// The kernel counts each refusal that a full table causes. So if the table was full just now, the count has
-/// risen since the last question.
+/// The kernel counts each refusal that a full table causes. Therefore, if the table has just been full, the
+/// count has risen since the last question.
 bool NeighbourTable::is_full(Time now) {
   if (seen_ && now - asked_ < kAskAgain) return full_;
   asked_ = now;

@@ -1,6 +1,6 @@
-// The kernel's table of hardware addresses. All network namespaces of a node share it. If the table is full,
-// the kernel refuses to send to a host that is not in the table, and returns ENOBUFS. A full queue of an
-// interface causes the same error.
+// The kernel has a table of hardware addresses for each address family. All network namespaces of a node
+// share this table. If the table is full, the kernel refuses to send to a host that is not in the table, and
+// returns ENOBUFS. A full queue of an interface causes the same error.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ namespace cluster::os {
 std::uint64_t neighbour_overflows(SocketAddress::Family family);
 
 /// Distinguishes a full table from a full queue. A question to the kernel costs more than sending a frame, so
-/// this class reuses an answer for the time kAskAgain. When the table is full for the first time, logs a
-/// warning.
+/// this class reuses an answer for the time kAskAgain. When a table is full for the first time in this
+/// process, the class logs a warning.
 class NeighbourTable {
  public:
   static constexpr Duration kAskAgain = 5ms;
@@ -28,7 +28,7 @@ class NeighbourTable {
   NeighbourTable(SocketAddress::Family family, Log& log, Overflows overflows = neighbour_overflows)
       : family_(family), log_(log), overflows_(overflows) {}
   /// Must be called when the kernel refuses a frame with ENOBUFS. Returns true if the table is full. The
-  /// first call only notes the number of earlier refusals, and returns false.
+  /// first call only notes how many refusals the kernel has counted, and returns false.
   bool is_full(Time now);
 
  private:

@@ -65,8 +65,8 @@ struct Request {
   }
 };
 
-/// Calls visit(payload) for each answer in one datagram. Returns true if more datagrams follow. If not, sets
-/// `error` to an errno or 0.
+/// Calls visit(payload) for each answer in one datagram. Returns true if more datagrams follow. If none
+/// follow, sets `error` to an errno or 0.
 template <typename Visitor>
 bool read_answers(ConstBytes answers, Visitor&& visit, int& error) {
   bool more = true;
@@ -85,7 +85,7 @@ bool read_answers(ConstBytes answers, Visitor&& visit, int& error) {
 }
 
 /// Sends the request and calls visit(payload) for every answer. Returns 0, or an errno if answers are
-/// missing. The answers before the failure are valid.
+/// missing. The answers that visit() got before the failure are valid.
 template <typename Body, typename Visitor>
 int ask(const Descriptor& socket, const Request<Body>& request, Visitor&& visit) {
   if (!socket || send(socket.number(), &request, request.header.nlmsg_len, 0) < 0) return errno;
