@@ -28,8 +28,8 @@ Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::
   team->begin(compose(team->layout(), {}));
   const auto [place, fresh] = teams_.try_emplace(id, std::move(team));
   if (!fresh) throw std::runtime_error("two teams have one identity");
-  // The instance is counted only after success, because the other members do not count a call that failed
-  // here for lack of memory.
+  // Counts the instance only after success. If this call fails for lack of memory, the other members do not
+  // count the failed call either.
   ++instance;
   return *place->second;
 }
@@ -198,7 +198,7 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Issues the blocked steps again. Those that are blocked again keep their order.
+/// Issues the blocked steps again. Steps that are blocked again keep their order.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
   while (!waiting.empty()) issue(waiting.pop_front());
@@ -243,8 +243,8 @@ void Collectives::note_failure(Team& team, Status cause) {
   pending_ = true;
 }
 
-/// Searches again after each failure, because a listener may create or leave teams when it is told that an
-/// operation has ended.
+/// Searches again after each failure, because fail() calls listeners, and a listener may create or leave
+/// teams.
 void Collectives::spread_failures() {
   for (;;) {
     const auto next = std::ranges::find_if(teams_, [](const auto& each) { return each.second->failing(); });

@@ -71,7 +71,7 @@ class Collectives final : public protocol::InternalListener {
     joins_ = joins;
   }
   /// Creates a team. `key` distinguishes teams with the same members, and must be the same on all members.
-  /// Teams with the same members and the same key are distinguished by the order of their creation.
+  /// The order of their creation distinguishes teams with the same members and the same key.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
   /// Begins to join the team. When all members have joined or the join has failed, tells the listener, unless
   /// leave() was called before. The caller must call join() right after create().

@@ -104,7 +104,7 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
 }
 
 /// Combines the contributions of all members of a tree at its root. `own` is the contribution of this member.
-/// `sum` is where this member adds up its own contribution and those of its children. `sum` may be the same
+/// In `sum`, this member combines its own contribution with those of its children. `sum` may be the same
 /// memory as `own`. Only the root and members with children use `sum`. Returns one step for each piece.
 std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phase, ConstBytes own, Bytes sum,
                              const Pieces& pieces, Step after) {

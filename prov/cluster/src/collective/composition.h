@@ -1,8 +1,8 @@
 // Chooses the exchanges of an operation according to its length and the nodes of the members. Short
 // operations use trees and doubling, which need few rounds. Long operations use pipelines and rings, which
 // send few bytes. In scatter, gather and alltoall, each block goes directly to its receiver, whatever its
-// length. In a tree, one member of each node, the leader, exchanges with the leaders of the other nodes. The
-// other members exchange inside their node only.
+// length. In a tree, one member of each node, the leader, exchanges messages with the leaders of other nodes.
+// The other members exchange messages only inside their node.
 #pragma once
 
 #include <cstddef>

@@ -14,7 +14,7 @@ namespace cluster::collective {
 
 inline constexpr Member kNoMember = ~Member{0};
 
-/// A list of members. All members in the list use the same order.
+/// A list of members. At all members in the list, the list has the same order.
 using MemberList = std::vector<Member>;
 
 /// The parent and the children of one member in a tree.

@@ -71,7 +71,7 @@ class ConnectionEnd {
   bool expects(std::uint64_t id) const { return state_ != State::idle && id == id_; }
 
   State state() const { return state_; }
-  /// The endpoint at the other end or, while the active side waits, the endpoint that owes it an answer.
+  /// The endpoint at the other end or, while the active side waits, the endpoint that will answer.
   const SocketAddress& peer() const { return peer_; }
 
  private:

@@ -1,9 +1,9 @@
 // These functions write and read the Ethernet, IP and UDP headers of frames, for links that bypass the IP
 // stack. They make no system calls.
 //
-// On the EtherType path (link/link.h), a frame has the same headers but the provider's EtherType. The IP
-// stack of the receiving host therefore does not process the frame, which saves that host one lookup
-// (docs/budget.md).
+// On the EtherType path (link/link.h), a frame has the same headers, except that the EtherType is that of the
+// provider. The IP stack of the receiving host therefore does not process the frame, which saves that host
+// one lookup (docs/budget.md).
 //
 // Most frames have no UDP checksum, because the payload contains a stronger checksum. Two kinds of frames
 // need a UDP checksum: frames under the EtherType of IPv6 (RFC 8200, 8.1), and super-frames for segmentation

@@ -25,9 +25,9 @@
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives each frame to such a socket before the administrator's ingress
 // filters can drop the frame, so the filters would have no effect. A peer sends on the EtherType path only
-// after all its frames on the IP path are acknowledged (multipath/path_manager.h). Those frames have then
-// left the IP ring. So if both rings contain frames of a peer, the peer sent those in the IP ring later.
-// Therefore the link polls the ring of the EtherType path first.
+// after all its frames on the IP path are acknowledged (multipath/path_manager.h). By then, those frames have
+// left the IP ring. So if both rings contain frames of a peer, the peer has sent the frames in the IP ring
+// later. Therefore the link polls the ring of the EtherType path first.
 #pragma once
 
 #include <cstddef>

@@ -180,8 +180,8 @@ void PacketRing::empty() {
   for (std::byte* const slot : slots_) status_of(slot).store(TP_STATUS_KERNEL, std::memory_order_release);
 }
 
-/// Finds the first filled slot, which is the filled slot behind a slot of the kernel. If all slots are
-/// filled, their order is unknown, and the function drops all frames.
+/// Finds the first filled slot: the filled slot that follows a slot which the kernel has not filled yet. If
+/// all slots are filled, their order is unknown, and the function drops all frames.
 bool PacketRing::find_first() {
   const auto filled = [&](std::size_t i) {
     return (status_of(slots_[i]).load(std::memory_order_acquire) & TP_STATUS_USER) != 0;

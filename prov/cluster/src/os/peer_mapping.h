@@ -9,7 +9,7 @@
 //
 // The process: /proc/PID may belong to a later process with the same PID, or to a process of another PID
 // namespace. Therefore we open the directory /proc/PID once, and everything else relative to it. An open
-// directory of /proc always refers to the same process. The guard page (os/process_memory.h) shows whether
+// directory /proc/PID always refers to the same process. The guard page (os/process_memory.h) shows whether
 // this process is the right one. We check the guard page after all other steps in /proc. If the process still
 // has the page then, it was the right process during the earlier steps.
 //

@@ -30,7 +30,7 @@ class PeerProcess {
   /// Without a handle, the caller must call ended() regularly.
   int descriptor() const { return handle_.number(); }
   /// Returns the other process's PID in the PID namespace of this process, or 0 if it has no PID there.
-  /// Without a handle, the PID may meanwhile belong to another process.
+  /// Without a handle, the PID may belong to a later process.
   int number() const { return number_; }
   /// Returns true if the process has ended. Returns false if it runs, or if this process cannot find out.
   /// Makes system calls.

@@ -32,7 +32,7 @@ struct NextWake {
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error);
 
 /// Makes the background thread run a client now, before the client is due. `client` is the pointer in the
-/// client's handle, which must exist until this function returns. Never waits for a running client, so a
+/// client's handle. The handle must exist until this function returns. Never waits for a running client, so a
 /// client or an engine may call it. Does nothing in a forked child.
 void hurry_progress_client(void* client);
 

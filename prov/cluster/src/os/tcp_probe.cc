@@ -70,7 +70,7 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
-  // With this option, the kernel keeps no state of a connection that has been closed.
+  // With this option, the kernel keeps no state of a connection after this side has closed the connection.
   const linger abort{1, 0};
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);

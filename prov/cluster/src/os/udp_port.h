@@ -3,10 +3,10 @@
 // carry. Once the process is dead and the socket is closed, the kernel answers "port unreachable" to peers.
 //
 // Two more sockets may share the port number. One belongs to the keep-alive responder, and receives frames of
-// kind keep_alive. The other is opened at the first flood, and receives the frames that wait aside
-// (link/link.h). The main socket is bound before it gets the option SO_REUSEPORT, so that bind() fails if the
-// number is in use. The kernel requires this option of all sockets that share a port number. It also requires
-// that these sockets belong to one user.
+// kind keep_alive. The other receives the frames that wait aside (link/link.h). thin() opens it at the first
+// flood. The main socket is bound before it gets the option SO_REUSEPORT, so that bind() fails if the number
+// is in use. The kernel requires this option of all sockets that share a port number. It also requires that
+// these sockets belong to one user.
 #pragma once
 
 #include <memory>
