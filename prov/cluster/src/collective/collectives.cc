@@ -28,8 +28,8 @@ Team& Collectives::create(std::vector<MemberAddress> members, Member self, std::
   team->begin(compose(team->layout(), {}));
   const auto [place, fresh] = teams_.try_emplace(id, std::move(team));
   if (!fresh) throw std::runtime_error("two teams have one identity");
-  // The instance is counted only after success, because the other members do not count a call that failed
-  // here for lack of memory.
+  // Counts the instance only after success. If this call fails for lack of memory, the other members do not
+  // count the failed call either.
   ++instance;
   return *place->second;
 }
@@ -103,7 +103,8 @@ void Collectives::begin(Operation& operation) {
   advance();
 }
 
-/// Sends the message of a step, or posts its receive. If memory is short, the team fails on all members.
+/// Sends the message of a step, or posts its receive. If there is no memory for this, the team fails at all
+/// members.
 void Collectives::issue(Ticket& ticket) {
   Operation& operation = *ticket.operation;
   Team& team = operation.team;
@@ -122,7 +123,7 @@ void Collectives::issue(Ticket& ticket) {
     op.tagged = op.internal = true;
     op.inject = op.length <= protocol::kInjectMax;
     // The buffer of a long multicast must stay valid until all members have acknowledged the message, because
-    // lost frames are retransmitted from it. The transport copies a short multicast.
+    // the endpoint retransmits lost frames from the buffer. The endpoint copies a short multicast.
     op.completion_level = spreads && op.length > kLong ? protocol::CompletionLevel::transmit
                                                        : protocol::CompletionLevel::inject;
     enough_memory_for([&] { status = transport_.send(op); });
@@ -157,10 +158,10 @@ void Collectives::received(void* context, Status status, std::size_t length) {
   pending_ = true;
 }
 
-/// Called for each message that no posted receive matches. Returns true if the message is to be stored. All
-/// members of a joined team are in the address vector. For a team that is not joined yet, the sender may be
-/// outside the address vector (`member` is false). Messages of such senders are stored too, but they do not
-/// evict messages of senders in the address vector.
+/// Called for each message that no posted receive matches. Returns true if the protocol must store the
+/// message. All members of a joined team are in the address vector. For a team that is not joined yet, the
+/// sender may be outside the address vector (`member` is false). Messages of such senders are stored too, but
+/// they do not evict messages of senders in the address vector.
 bool Collectives::wanted(std::uint64_t tag, std::uint64_t data, bool member) {
   const TeamTag parts(tag);
   if (Team* const team = find(parts.team())) {
@@ -197,7 +198,7 @@ void Collectives::member_lost(const SocketAddress& name, Status cause) {
   }
 }
 
-/// Issues the blocked steps again. Those that are blocked again keep their order.
+/// Issues the blocked steps again. Steps that are blocked again keep their order.
 void Collectives::issue_blocked() {
   TicketQueue waiting = std::exchange(blocked_, {});
   while (!waiting.empty()) issue(waiting.pop_front());
@@ -208,8 +209,8 @@ void Collectives::advance() {
   issue_blocked();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
-    // Spreads new failures before it settles other results, because steps that these results begin would only
-    // be canceled.
+    // Spreads new failures before it settles other results. Otherwise those results could begin steps, which
+    // the failure would only cancel.
     while (!outcomes_.empty() && failing_ == 0) settle(outcomes_.pop_front());
   }
   for (; !evicted_.empty(); evicted_.pop_back())
@@ -242,8 +243,8 @@ void Collectives::note_failure(Team& team, Status cause) {
   pending_ = true;
 }
 
-/// Searches again after each failure, because a listener may create or leave teams when it is told that an
-/// operation has ended.
+/// Searches again after each failure, because fail() calls listeners, and a listener may create or leave
+/// teams.
 void Collectives::spread_failures() {
   for (;;) {
     const auto next = std::ranges::find_if(teams_, [](const auto& each) { return each.second->failing(); });
@@ -253,7 +254,7 @@ void Collectives::spread_failures() {
 }
 
 /// Cancels the work of a failed team, and notifies the neighbors of this member in the team. If memory is
-/// short, the next advance() calls this function again. A member that gets two notices drops the second.
+/// short, the next advance() calls this function again. A member that receives two notices drops the second.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });

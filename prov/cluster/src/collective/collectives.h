@@ -5,10 +5,11 @@
 //
 // If a message of an operation ends with an error, or a member is lost, the team fails at this endpoint for
 // good. The endpoint drops the team's stored and future messages, and cancels the team's receives. Each
-// operation ends with an error once its buffers are free. Every member must learn of the failure, because any
-// member may wait for any other. Therefore a member at which the team fails notifies the members that are 1,
-// 2, 4, ... positions before and after it in the team. The team then fails at these members too, and they
-// notify further members. The application may form a new team of the remaining members.
+// operation ends with an error once the protocol no longer uses the operation's buffers. Every member must
+// learn of the failure, because any member may wait for any other. Therefore a member at which the team fails
+// notifies the members that are 1, 2, 4, ... positions before and after it in the team. The team then fails
+// at these members too, and they notify further members. The application may form a new team of the remaining
+// members.
 //
 // The protocol may complete a message at any time, even while an operation is being posted. At that moment
 // this object only notes the completion. At the end of a call or of a turn, advance() continues the
@@ -27,8 +28,8 @@
 
 namespace cluster::collective {
 
-/// The services of the endpoint that collective operations use. The messages to and from members never match
-/// receives of the application. The endpoint reports results through protocol::InternalListener.
+/// The endpoint, as collective operations see it. Messages to and from members never match receives of the
+/// application. The endpoint reports results through protocol::InternalListener.
 class TeamEndpoint {
  public:
   virtual ~TeamEndpoint() = default;
@@ -39,20 +40,20 @@ class TeamEndpoint {
   virtual std::uint64_t open_group(const std::vector<SocketAddress>& members, std::uint64_t key) = 0;
   /// Returns true once all members have joined the group. Until then, the caller must not send to the group.
   virtual bool group_joined(std::uint64_t group) const = 0;
-  /// Increments the number of operations that wait for a message of the group or, if `waits` is false,
-  /// decrements the number.
+  /// Counts the operations that wait for a message of the group. If `waits` is true, adds one operation,
+  /// otherwise removes one.
   virtual void expect(std::uint64_t group, bool waits) = 0;
   /// Closes the group. Messages already sent to the group still arrive.
   virtual void close_group(std::uint64_t group) = 0;
-  /// Sends a message. Returns Status::ok if the endpoint has accepted it; the InternalListener is told the
-  /// result later. Returns Status::again if the caller must repeat the call later. Any other status is a
-  /// failure.
+  /// Sends a message. Returns Status::ok if the endpoint has accepted the message. The endpoint then tells
+  /// the InternalListener the result later. Returns Status::again if the caller must send the message again
+  /// later. Any other status is a failure.
   virtual Status send(const protocol::SendOp& op) = 0;
   virtual Status receive(const protocol::RecvOp& op) = 0;
   /// Cancels the receive with this context. If no message has matched it yet, the receive ends with
   /// Status::canceled.
   virtual void cancel(const void* context) = 0;
-  /// Drops the stored messages whose tag matches, and returns their number.
+  /// Drops the stored messages whose tag equals `tag` except for the bits in `ignore`. Returns their number.
   virtual std::size_t discard(std::uint64_t tag, std::uint64_t ignore) = 0;
 };
 
@@ -70,15 +71,16 @@ class Collectives final : public protocol::InternalListener {
     joins_ = joins;
   }
   /// Creates a team. `key` distinguishes teams with the same members, and must be the same on all members.
-  /// Teams with the same members and the same key are distinguished by the order of their creation.
+  /// The order of their creation distinguishes teams with the same members and the same key.
   Team& create(std::vector<MemberAddress> members, Member self, std::uint64_t key = 0);
-  /// Begins to join the team. Tells the listener when all members have joined or the join has failed, unless
-  /// leave() is called earlier. The caller must call join() right after create().
+  /// Begins to join the team. When all members have joined or the join has failed, tells the listener, unless
+  /// leave() was called before. The caller must call join() right after create().
   void join(Team& team, JoinListener& listener);
   /// Returns the team with this identity, or null if this endpoint has no such team.
   Team* find(std::uint64_t id) const;
-  /// Aborts all operations of the team and removes it. Returns Status::again while a peer may still read a
-  /// buffer of an operation. In this case the caller must repeat the call.
+  /// Aborts all operations of the team, and removes the team. Returns Status::again while a message of an
+  /// operation has no result. The buffer of this message is still in use. The caller must then call leave()
+  /// again.
   Status leave(Team& team);
   Status start(Team& team, const Arguments& arguments, void* context, bool report);
 
@@ -90,11 +92,11 @@ class Collectives final : public protocol::InternalListener {
   void advance() override;
 
  private:
-  /// The limit on stored messages of a team that this endpoint has not joined. A join of a thousand members
-  /// sends no more than this to one member.
+  /// The limit on stored messages of a team that this endpoint has not joined. During a join of a thousand
+  /// members, no member receives more messages than this.
   static constexpr std::size_t kEarlyOfTeam = 64;
   static constexpr std::size_t kEarlyTeams = 1024;
-  /// The endpoint remembers this many teams after it has left them, so that it drops their late messages.
+  /// The endpoint remembers this number of left or evicted teams, so that it drops their late messages.
   static constexpr std::size_t kLeftTeams = 1024;
 
   /// A team that this endpoint has not joined yet, although messages of the team have arrived.
@@ -106,7 +108,8 @@ class Collectives final : public protocol::InternalListener {
 
   void begin(Operation& operation);
   bool has_left(std::uint64_t id) const;
-  /// Remembers that the endpoint has left the team, so that it drops all later messages of the team.
+  /// Remembers that the endpoint has left the team or has evicted its messages. The endpoint then drops all
+  /// later messages of the team.
   void forget(std::uint64_t id);
   void issue(Ticket& ticket);
   void issue_blocked();

@@ -104,7 +104,7 @@ Step send_down(Schedule& schedule, const Tree& tree, unsigned phase, Bytes buffe
 }
 
 /// Combines the contributions of all members of a tree at its root. `own` is the contribution of this member.
-/// `sum` is where this member adds up its own contribution and those of its children. `sum` may be the same
+/// In `sum`, this member combines its own contribution with those of its children. `sum` may be the same
 /// memory as `own`. Only the root and members with children use `sum`. Returns one step for each piece.
 std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phase, ConstBytes own, Bytes sum,
                              const Pieces& pieces, Step after) {
@@ -133,8 +133,8 @@ std::vector<Step> combine_up(Schedule& schedule, const Tree& tree, unsigned phas
   return done;
 }
 
-/// Combines `sum` of all members in a list by recursive doubling, which is fast for short buffers. The number
-/// of members in recursive doubling must be a power of two. Each surplus member therefore first sends its
+/// Combines `sum` of all members in a list by recursive doubling, which is fast for short buffers. Recursive
+/// doubling needs a number of members that is a power of two. Therefore each surplus member first sends its
 /// contribution to a neighbor in the list, and receives the result at the end.
 Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                    Bytes sum, Step after) {
@@ -172,9 +172,9 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
 
 /// Sends the blocks of all members in a list around a ring. The i-th member first sends the block i +
 /// `shift`. In each later round it sends the block that it received in the round before. If `combines` is
-/// true, it first combines the received block with its own block of the same index. At the end it has the
-/// combined block i + `shift` + 1. If `combines` is false, it stores the received blocks, and at the end has
-/// all of them.
+/// true, the member first combines each received block with its own block of the same index. At the end it
+/// has the block i + `shift` + 1 combined from all members. If `combines` is false, the member stores the
+/// received blocks, and at the end has all blocks.
 Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                  const Blocks& blocks, std::size_t shift, bool combines, Step after) {
   const std::size_t count = list.size();
@@ -264,10 +264,11 @@ Blocks parts_of(Bytes buffer, std::size_t count, std::size_t element) {
   return parts;
 }
 
-/// Returns true if the leaders of all nodes send to the member kMeeting, which sends the result back. This
-/// way needs two messages one after the other. Recursive doubling needs one message for each doubling of the
-/// number of nodes. The second message also acknowledges the first, and a member waits only once. With two
-/// nodes this way gains nothing, because each node can send to the other as soon as it is ready.
+/// Returns true if the leaders of all nodes send to the member kMeeting, which sends the result back. With
+/// kMeeting, there are two messages one after the other. The second message also acknowledges the first, and
+/// each member waits only once. With recursive doubling, there is one message for each doubling of the number
+/// of nodes. With two nodes kMeeting gains nothing, because each node can send to the other node as soon as
+/// it is ready.
 bool meets_at_one(const TeamLayout& layout, std::size_t length) {
   const std::size_t nodes = layout.leaders().size();
   return nodes != 2 && nodes <= kFewNodes && length <= kShort;
@@ -378,8 +379,8 @@ void gather(Schedule& schedule, const TeamLayout& layout, const Arguments& argum
   }
 }
 
-/// In each round, every member sends to one member and receives from one member. Therefore no receiver is
-/// overrun.
+/// In each round, every member sends to one member and receives from one member, and at most kRoundsAtOnce
+/// rounds run at once. Therefore no receiver is overrun.
 void alltoall(Schedule& schedule, const TeamLayout& layout, const Arguments& arguments) {
   const std::size_t count = layout.size();
   const std::size_t size = arguments.target.size() / count;

@@ -1,7 +1,8 @@
 // Chooses the exchanges of an operation according to its length and the nodes of the members. Short
-// operations use trees and recursive doubling, which need few rounds. Long operations use pipelines and
-// rings, which send few bytes. In a tree, one member of each node, the leader, exchanges with the leaders of
-// the other nodes. The other members exchange inside their node only.
+// operations use trees and doubling, which need few rounds. Long operations use pipelines and rings, which
+// send few bytes. In scatter, gather and alltoall, each block goes directly to its receiver, whatever its
+// length. In a tree, one member of each node, the leader, exchanges messages with the leaders of other nodes.
+// The other members exchange messages only inside their node.
 #pragma once
 
 #include <cstddef>
@@ -35,7 +36,8 @@ struct Arguments {
   bool often = false;      ///< true if the team broadcasts often; the same on all members
 };
 
-/// From this length on, operations use exchanges that save bytes instead of rounds.
+/// From this length on, operations use exchanges that save bytes instead of rounds. In an allgather, a
+/// quarter of this length is enough, because the length is that of one block.
 inline constexpr std::size_t kLong = 32 * 1024;
 /// The shortest piece of a pipeline.
 inline constexpr std::size_t kPieceMin = 32 * 1024;
@@ -51,8 +53,8 @@ inline constexpr std::size_t kMulticastNodes = 3;
 inline constexpr std::size_t kMulticastMin = 4 * 1024;
 /// In a team that broadcasts often and has at least this many nodes, a broadcast of any length uses
 /// multicast. Other teams use no multicast for broadcasts below kMulticastMin, because opening a group takes
-/// longer than a few short broadcasts. Barriers and short allreduces gain nothing from multicast: the message
-/// that brings a member the result also acknowledges the member's own message. A multicast of the result
+/// longer than a few short broadcasts. Barriers and short allreduces gain nothing from multicast: without
+/// multicast, the message with the result also acknowledges the receiving member's own message. A multicast
 /// would not acknowledge that message.
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// The shortest piece of a multicast.
@@ -61,7 +63,7 @@ inline constexpr std::size_t kMulticastPiece = 64 * 1024;
 /// port of each node once in each direction. In a ring, it passes the port nearly twice.
 inline constexpr std::size_t kMulticastSums = 32 * 1024;
 
-/// Returns true if the operation uses multicast. All members must get the same result.
+/// Returns true if the operation uses multicast. All members must get the same result from this function.
 bool spreads(const TeamLayout& layout, const Arguments& arguments);
 
 /// Returns the schedule of this member, layout.self(), for the operation.

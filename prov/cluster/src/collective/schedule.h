@@ -27,7 +27,8 @@ using Step = std::uint32_t;
 /// The step before all actions. An action that waits only for this step begins at once.
 inline constexpr Step kStart = ~Step{0};
 
-/// The operation and the type with which elements are combined. `op` is one of min to bxor.
+/// The operation and the type with which elements are combined. `op` is a value from AtomicOp::min to
+/// AtomicOp::bxor.
 struct Reduction {
   wire::AtomicOp op = wire::AtomicOp::sum;
   wire::AtomicType type = wire::AtomicType::uint8;
@@ -112,13 +113,13 @@ class Schedule {
   std::vector<std::unique_ptr<std::byte[]>> scratch_;
 };
 
-/// Runs one schedule: determines which actions may begin. The caller sends and receives the messages, and
-/// calls done() for each. This class performs combinations and copies itself.
+/// Runs one schedule. This class determines which actions can begin, and performs combinations and copies
+/// itself. The caller sends and receives the messages, and calls done() for each message.
 class ScheduleRun {
  public:
   explicit ScheduleRun(Schedule schedule) : schedule_(std::move(schedule)) { ready_.reserve(size()); }
 
-  /// Calls issue(step, action) for each send, spread and receive that may begin.
+  /// Calls issue(step, action) for each send, spread and receive that can begin.
   template <typename Issue>
   void begin(Issue&& issue) {
     for (Step step = 0; step < schedule_.actions().size(); ++step) {
@@ -126,7 +127,7 @@ class ScheduleRun {
     }
     proceed(issue);
   }
-  /// Called when the message of a step is done. Calls issue() for each message that may begin now.
+  /// Called when the message of a step is done. Calls issue() for each message that can begin now.
   template <typename Issue>
   void done(Step step, Issue&& issue) {
     finish(step);
@@ -141,8 +142,8 @@ class ScheduleRun {
   void finish(Step step);
   void perform(const Action& action) const;
 
-  /// Begins the ready actions in the order in which they became ready. Therefore messages with the same
-  /// number are sent in the order of the schedule.
+  /// Begins the ready actions in the order in which they became ready. At first this is the order of the
+  /// schedule. But if several actions wait for the same step, finish() makes the latest of them ready first.
   template <typename Issue>
   void proceed(Issue& issue) {
     for (; next_ready_ < ready_.size(); ++next_ready_) {

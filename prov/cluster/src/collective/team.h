@@ -1,4 +1,4 @@
-// A team as one member sees it, and the member's unfinished operations of the team. Only Collectives
+// A team as one member sees it, and this member's unfinished operations in the team. Only Collectives
 // (collectives.h) uses these classes.
 #pragma once
 
@@ -20,8 +20,8 @@ namespace cluster::collective {
 
 /// The tag of a message between members. It contains the identity of the team, the number of the operation
 /// within the team, and the message number within the operation. Every member computes the identity of a team
-/// from the names of the members and the key of the team. Therefore the members need not exchange messages to
-/// agree on an identity.
+/// from the names of the members, the key of the team, and the number of earlier teams with the same names
+/// and key. Therefore the members need not exchange messages to agree on an identity.
 ///
 /// Operations of a team are numbered modulo kOperations. All members begin the operations of a team in the
 /// same order. Therefore the messages of two operations with the same number match in the right order.
@@ -57,7 +57,7 @@ struct MemberAddress {
   SocketAddress name;
 };
 
-/// A listener that is told, under the engine lock, when a join has ended.
+/// Learns when a join has ended. The engine's lock is held during the call.
 class JoinListener {
  public:
   virtual ~JoinListener() = default;
@@ -116,13 +116,13 @@ struct Operation {
   void* context = nullptr;       ///< the application's context
   bool report = true;            ///< true to write a completion on success
   JoinListener* join = nullptr;  ///< set if this operation is the barrier of a join, and null otherwise
-  bool awaits_group = false;     ///< true while the operation waits for a multicast from another node
+  bool awaits_group = false;     ///< true if the operation receives a multicast from another node
   bool reported = false;         ///< true once its report has begun
 };
 
 class Team {
  public:
-  /// After this many broadcasts, a team opens a multicast group even for short broadcasts.
+  /// After this number of broadcasts, a team uses a multicast group even for short broadcasts.
   static constexpr std::uint32_t kBroadcastsBefore = 8;
 
   /// Returns the identity of a team. `instance` is the number of earlier teams with the same key and the same
@@ -154,8 +154,8 @@ class Team {
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
-  /// Returns the multicast group of the leaders of all nodes. Returns nullopt until an operation has needed
-  /// it.
+  /// Returns the multicast group of the leaders of all nodes. Returns nullopt if this member is no leader, or
+  /// if no operation has needed the group yet.
   std::optional<std::uint64_t> group() const { return group_; }
   void set_group(std::uint64_t group) { group_ = group; }
   /// Returns true once the team has made kBroadcastsBefore broadcasts. From then on a multicast group is

@@ -1,6 +1,7 @@
 // The members of a team, grouped by node, and the trees that connect them. A tree connects the nodes through
-// one member of each node, its leader. Inside each node, it connects the leader with the other members.
-// Therefore each byte crosses the network only once for each node.
+// one member of each node, the node's leader. On the root's node, the root takes the place of the leader.
+// Inside each node, the tree connects the leader with the other members. Therefore each byte crosses the
+// network only once for each node.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,7 @@ namespace cluster::collective {
 
 inline constexpr Member kNoMember = ~Member{0};
 
-/// A list of members. All members in the list use the same order.
+/// A list of members. At all members in the list, the list has the same order.
 using MemberList = std::vector<Member>;
 
 /// The parent and the children of one member in a tree.
@@ -26,10 +27,10 @@ struct Tree {
 /// the data. In these three functions, `self` and `root` are the positions of this member and of the root in
 /// `list`.
 Tree binomial_tree(std::span<const Member> list, std::size_t self, std::size_t root);
-/// Returns the place of this member in a chain: from the root to the next member, and from each member to the
-/// next.
+/// Returns the place of this member in a chain, in which the data goes from the root to the next member in
+/// the list, and so on.
 Tree chain_tree(std::span<const Member> list, std::size_t self, std::size_t root);
-/// Returns the place of this member in a star: from the root to every other member.
+/// Returns the place of this member in a star, in which the data goes from the root to every other member.
 Tree star_tree(std::span<const Member> list, std::size_t self, std::size_t root);
 
 class TeamLayout {

@@ -48,7 +48,7 @@ void ConnectionEnd::arrived(const SocketAddress& from, const Message& message) {
         courier_.watch(from);
         established(message.data);
       } else if (state_ == State::over || from != peer_) {
-        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up, or has another peer
+        courier_.send(from, {MessageKind::shutdown, id_});  // this end is over, or has another peer
       }
       return;
     case MessageKind::reject:
@@ -87,7 +87,7 @@ void ConnectionEnd::wait_for(const SocketAddress& taker) {
 void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
   if (state_ == State::connected) end(loss.cause);
-  // A peer that has refused the accept still has a session with this side, which leave() ends.
+  // If the peer has refused the accept, it still has a session with this side. leave() ends that session.
   if (state_ == State::over) return courier_.leave(loss.peer);
   if (state_ == State::ending) return end(Status::ok);
   if (state_ != State::connecting) return;

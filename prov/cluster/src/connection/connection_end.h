@@ -8,31 +8,32 @@
 //   asked --------------- shut_down(), which sends a reject ---------> over
 //
 // A side that receives a shutdown waits until no transfer from the peer is under way (Courier::receiving).
-// Then it answers with a shutdown. The side that began the shutdown keeps the session until this answer
-// arrives, and then ends the session. The end of the session also ends, on both sides, all operations that
-// are still under way.
+// Then that side answers with a shutdown. The side that began the shutdown keeps the session until this
+// answer arrives, and then ends the session. When the session ends, all operations that are still under way
+// end on both sides.
 //
 // The active side sends a request to the address of a passive endpoint. The accept comes from another
-// endpoint, which the accepting application has opened for this connection. From then on, that endpoint is
-// the peer of the active side. The passive side counts as connected as soon as it has sent the accept,
-// because all its later messages arrive after the accept. So the accepting application gets FI_CONNECTED
-// before the active side learns of the accept, as with TCP. If the active side has given up, it answers the
-// accept with a shutdown.
+// endpoint, which the accepting application has opened for this connection. From then on, the accepting
+// endpoint is the peer of the active side. The passive side counts as connected as soon as it has sent the
+// accept, because all its later messages arrive after the accept. So the accepting application gets
+// FI_CONNECTED before the active side learns of the accept, as with TCP. If the active side has given up, it
+// answers the accept with a shutdown.
 //
-// While the active side waits, it always watches the endpoint that owes it an answer. At first this is the
-// passive endpoint. The message `taken` says that another endpoint has taken the request. From then on the
-// active side watches that endpoint, and sends it a claim. If an endpoint has taken the request, the passive
+// While the active side waits, it always watches the endpoint that will answer. At first this is the passive
+// endpoint. The message `taken` says that another endpoint has taken the request. From then on the active
+// side watches that other endpoint, and sends it a claim. If an endpoint has taken the request, the passive
 // endpoint sends `taken` before it closes. So if the passive endpoint closes without having sent `taken`, no
-// endpoint will answer. The accepting application may take as long as it likes to answer. The attempt fails
-// if the watched endpoint ends. This object needs no timers: the engine retransmits lost frames, and reports
-// a peer that does not answer.
+// endpoint will answer. The accepting application may wait with its answer as long as it likes. The attempt
+// fails if the watched endpoint is lost or closes. This object needs no timers: the engine retransmits lost
+// frames, and reports a peer that does not answer.
 #pragma once
 
 #include "connection/courier.h"
 
 namespace cluster::connection {
 
-/// Learns whether an attempt succeeds, and when the connection ends. Called under the engine's lock.
+/// Learns whether an attempt succeeds, and when the connection ends. The engine's lock is held during each
+/// call.
 class ConnectionListener {
  public:
   virtual ~ConnectionListener() = default;
@@ -41,7 +42,8 @@ class ConnectionListener {
   /// The attempt has failed. `data`: the private data of the rejecting application, if it has rejected the
   /// request.
   virtual void refused(Status cause, ConstBytes data) = 0;
-  /// The connection has ended. `cause`: Status::ok if one side has shut it down, else why the peer was lost.
+  /// The connection has ended, or this side has shut down the attempt. `cause`: Status::ok after a shutdown
+  /// by either side, otherwise why the peer was lost.
   virtual void ended(const SocketAddress& peer, Status cause) = 0;
 };
 
@@ -69,7 +71,7 @@ class ConnectionEnd {
   bool expects(std::uint64_t id) const { return state_ != State::idle && id == id_; }
 
   State state() const { return state_; }
-  /// The endpoint at the other end or, while the active side waits, the endpoint that owes it an answer.
+  /// The endpoint at the other end or, while the active side waits, the endpoint that will answer.
   const SocketAddress& peer() const { return peer_; }
 
  private:

@@ -5,11 +5,11 @@
 //
 // The connecting endpoint draws `id`, and sends it in its request. All further messages of the connection
 // contain `id`, too. In addition, `id` is the remote completion data of the internal message. By `id`, each
-// side recognises a message that belongs to another attempt.
+// side recognises the messages of other attempts.
 //
 // Requests, claims and accepts ask for a confirmation. Every endpoint, of any type, refuses such a message
-// unless the endpoint expects the message. So if the endpoint that has asked is gone, and another endpoint
-// has its address now, the accept does not connect this other endpoint.
+// unless the endpoint expects the message. The connecting endpoint may have closed, and a new endpoint may
+// have its address. In this case the new endpoint refuses the accept, and is not connected.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ inline constexpr std::uint64_t kTag = ~std::uint64_t{0};
 
 enum class MessageKind : std::uint8_t {
   request = 1,  ///< the sender asks a passive endpoint for a connection
-  accept,       ///< tells the endpoint that asked: the sender is your peer
-  reject,       ///< tells the endpoint that asked: you are refused
+  accept,       ///< tells the connecting endpoint: the sender is your peer
+  reject,       ///< tells the connecting endpoint: you are refused
   shutdown,     ///< the connection ends, or the accept came too late
-  taken,        ///< tells the endpoint that asked: the endpoint whose address is in `data` will answer you
+  taken,        ///< tells the connecting endpoint: the endpoint whose address is in `data` will answer you
   claim,        ///< tells the endpoint that `taken` has named: I wait for your answer
 };
 
@@ -58,8 +58,8 @@ bool decode(ConstBytes in, Message& out);
 /// The data of the message `taken`.
 using AddressBytes = std::array<std::byte, 20>;
 AddressBytes encode_address(const SocketAddress& address);
-/// Returns an empty address if the bytes are no address that an endpoint can have. `sender`: the endpoint
-/// that has sent the message. A link-local address gets its scope from the sender's address.
+/// Returns an empty address if no endpoint can have the address in `in`. `sender`: the endpoint that has sent
+/// the message. A link-local address gets its scope from the sender's address.
 SocketAddress decode_address(ConstBytes in, const SocketAddress& sender);
 
 }  // namespace cluster::connection

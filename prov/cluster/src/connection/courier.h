@@ -12,18 +12,18 @@ class Courier {
  public:
   virtual ~Courier() = default;
   /// Sends a message, now or as soon as the peer's carrier takes it. Messages to one endpoint arrive once and
-  /// in order, or the peer is lost. A watched peer that refuses a request, a claim or an accept counts as
-  /// lost. A peer that refuses one of these messages after the end of its connection also counts as lost,
-  /// although nobody watches it.
+  /// in order, or the peer is lost. If a watched peer refuses a request, a claim or an accept, the engine
+  /// reports the peer as lost. After the end of a connection, this side no longer watches the peer. If the
+  /// peer then refuses one of these messages, the engine still reports the peer as lost.
   virtual void send(const SocketAddress& to, const Message& message) = 0;
-  /// Makes the engine check that `peer` is alive. The engine then no longer watches the previous peer. When
-  /// the peer is lost or closes, the engine calls peer_lost() once.
+  /// Makes the engine check that `peer` is alive. The engine no longer watches the previous peer. When `peer`
+  /// is lost or closes, the engine calls ConnectionEnd::peer_lost() once.
   virtual void watch(const SocketAddress& peer) = 0;
   virtual void end_watch() = 0;
   /// From now on the application's operations go to `peer`, and its receives take messages only from `peer`.
   /// This also holds for receives that are already posted.
   virtual void set_peer(const SocketAddress& peer) = 0;
-  /// Ends the application's receives that no message has matched, with Status::canceled.
+  /// Ends, with Status::canceled, the application's receives that no message has matched.
   virtual void cancel_receives() = 0;
   /// Returns true while a transfer from the peer is under way: a message that arrives in several parts, or a
   /// pull from the peer's memory.

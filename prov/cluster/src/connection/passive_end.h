@@ -13,11 +13,11 @@ struct ConnectRequest {
   friend bool operator==(const ConnectRequest&, const ConnectRequest&) = default;
 };
 
-/// Reports connection requests to the application. Called under the engine's lock.
+/// Reports connection requests to the application. The engine's lock is held during each call.
 class RequestListener {
  public:
   virtual ~RequestListener() = default;
-  /// Returns false if the request cannot be reported. Such a request is rejected.
+  /// Returns false if the request cannot be reported. The passive endpoint then rejects the request.
   virtual bool requested(const ConnectRequest& request, ConstBytes data) = 0;
 };
 
@@ -27,8 +27,8 @@ class PassiveEnd {
 
   void arrived(const SocketAddress& from, const Message& message) {
     const ConnectRequest request{from, message.id};
-    // A claim is meant for the endpoint that took the request. That endpoint has ended, and this endpoint has
-    // its address now.
+    // The connecting endpoint sends a claim to the endpoint that took the request. If a claim arrives here,
+    // that endpoint has closed, and this passive endpoint has its address now.
     if (message.kind == MessageKind::claim) return reject(request, {});
     if (message.kind != MessageKind::request) return;
     if (!listener_.requested(request, message.data)) reject(request, {});

@@ -1,6 +1,6 @@
-// Interfaces of the cryptographic primitives that this provider uses. A well-maintained library implements
-// them (os/libcrypto.h). When the library is loaded, each primitive is tested once. Therefore a later call
-// fails only if there is no memory (std::bad_alloc). Only HKDF, which is built on the primitives, is
+// Interfaces of the cryptographic primitives that this provider uses. Well-maintained libraries implement
+// them (os/libcrypto.h). When this process loads a library, it tests each primitive once. Therefore a later
+// call fails only if there is no memory (std::bad_alloc). Only HKDF, which is built on the primitives, is
 // implemented here.
 #pragma once
 
@@ -19,7 +19,8 @@ namespace cluster::crypto {
 // Key material. A Secret cannot be copied by accident, and its destructor wipes its bytes. The owner of a
 // Secret must keep these bytes out of core dumps and swap (os/secret_memory.h).
 
-/// Zeroes the bytes. The compiler cannot remove the call, although nothing reads the bytes afterwards.
+/// Zeroes the bytes. The compiler cannot remove this function call, although nothing reads the bytes
+/// afterwards.
 inline void wipe(Bytes bytes) { explicit_bzero(bytes.data(), bytes.size()); }
 /// Zeroes the characters and empties the text.
 inline void wipe(std::string& text) {
@@ -44,7 +45,7 @@ class Secret {
 
 /// AEADs (RFC 5116) with a nonce of 12 bytes and a tag of 16 bytes.
 enum class Cipher : std::uint8_t {
-  aes128_gcm = 1,         ///< used if the processors of both sides have AES instructions
+  aes128_gcm = 1,         ///< used if both sides return true from prefers_aes()
   chacha20_poly1305 = 2,  ///< RFC 8439
 };
 
@@ -57,8 +58,8 @@ using Digest = std::array<std::byte, kDigestSize>;
 
 constexpr std::size_t key_size(Cipher cipher) { return cipher == Cipher::aes128_gcm ? 16 : 32; }
 
-/// A cipher with one key for one direction. Only one thread may use it at a time. The caller must never use a
-/// nonce twice.
+/// A cipher with one key for one direction. Only one thread may use it at a time. The caller must never seal
+/// with the same nonce twice.
 class Aead {
  public:
   virtual ~Aead() = default;
@@ -80,7 +81,7 @@ class Cryptography {
   enum class Direction : std::uint8_t { seal, open };
   /// `key` has key_size(cipher) bytes.
   virtual std::unique_ptr<Aead> make_aead(Cipher cipher, ConstBytes key, Direction direction) const = 0;
-  /// Returns true if AES-GCM is faster here than ChaCha20-Poly1305.
+  /// Returns true if AES-GCM is probably faster here than ChaCha20-Poly1305.
   virtual bool prefers_aes() const = 0;
 };
 

@@ -1,13 +1,14 @@
-// Writes and reads the headers before a frame, for links that bypass the IP stack: Ethernet, IPv4 or IPv6,
-// and UDP. These functions make no system calls.
+// These functions write and read the Ethernet, IP and UDP headers of frames, for links that bypass the IP
+// stack. They make no system calls.
 //
-// On the EtherType path (link/link.h), a frame has the same headers but the provider's EtherType. The IP
-// stack of the receiving host therefore does not process the frame, which saves that host one lookup
-// (docs/budget.md).
+// On the EtherType path (link/link.h), a frame has the same headers, except that the EtherType is that of the
+// provider. The IP stack of the receiving host therefore does not process the frame, which saves that host
+// one lookup (docs/budget.md).
 //
-// IPv4 datagrams have no UDP checksum, because the payload contains a stronger checksum. But IPv6 requires a
-// UDP checksum (RFC 8200, 8.1), and so does segmentation offload. In these cases the link writes the sum over
-// the pseudo header, and the device or the kernel completes the checksum.
+// Most frames have no UDP checksum, because the payload contains a stronger checksum. Two kinds of frames
+// need a UDP checksum: frames under the EtherType of IPv6 (RFC 8200, 8.1), and super-frames for segmentation
+// offload. For these frames the link writes the sum over the pseudo header, and the device or the kernel
+// completes the checksum.
 #pragma once
 
 #include <array>
@@ -87,8 +88,8 @@ class KeptHeaders {
   bool fits(const link::Path& path, bool ethertype) const {
     return kept_ && ethertype == ethertype_ && path.mac_known && path.same_mac(to_) && path.to == to_.to;
   }
-  /// Sets the lengths for a datagram of `payload` bytes, and returns the headers. An OffloadHeader without
-  /// offloads precedes them.
+  /// Sets the lengths and the IPv4 checksum for a datagram of `payload` bytes, and returns the headers. An
+  /// OffloadHeader without offloads precedes them.
   ConstBytes with_payload(std::size_t payload);
 
  private:
@@ -103,7 +104,8 @@ class KeptHeaders {
 
 /// Reads an Ethernet frame, with the EtherType of IP or of the provider, that arrived on the interface
 /// `index`. Stores in `out` the path back to the sender, and the payload without the padding of the frame.
-/// Returns false if the frame does not contain a whole, unfragmented UDP datagram.
+/// Returns false unless a whole, unfragmented UDP datagram follows the IP header directly, without IP options
+/// or extension headers.
 bool read_headers(Bytes frame, int index, link::InFrame& out);
 
 /// The headers of a frame that read_headers() has read. Most frames come from the sender of the previous
@@ -142,22 +144,23 @@ class LastHeaders {
   Words mask_{};
   std::size_t headers_ = 0;          ///< size of all headers; 0 if none are remembered
   std::size_t length_at_ = 0;        ///< offset of the length field of IP
-  std::size_t length_excludes_ = 0;  ///< bytes before those that the length field of IP counts
+  std::size_t length_excludes_ = 0;  ///< bytes of the frame that the length field of IP does not count
   link::Path from_;
 };
 
-// The next two functions build frames with which hosts find or announce the hardware address of an IP
-// address: ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861). The kernel reads the answers.
+// Hosts find and announce the hardware address of an IP address by ARP (RFC 826, RFC 5227) or neighbour
+// discovery (RFC 4861). The next two functions build such frames. The kernel reads the answers.
 
 /// Returns a frame that announces to all hosts of the network that the IP address in `origin` now has the
 /// hardware address in `origin`.
 std::vector<std::byte> neighbour_announcement(const Origin& origin);
 
-/// Returns a frame that asks all hosts of the network for the hardware address of `peer`. `peer` and `origin`
-/// must have the same address family.
+/// Returns a frame that asks for the hardware address of `peer`. An ARP frame goes to all hosts of the
+/// network. A neighbour discovery frame goes only to the multicast group that contains `peer`. `peer` and
+/// `origin` must have the same address family.
 std::vector<std::byte> neighbour_question(const Origin& origin, const SocketAddress& peer);
 
-/// Returns true if the first `prefix_bits` bits of both addresses are equal.
+/// Returns true if both addresses are of one family, and their first `prefix_bits` bits are equal.
 bool same_network(const SocketAddress& one, const SocketAddress& other, unsigned prefix_bits);
 
 }  // namespace cluster::os

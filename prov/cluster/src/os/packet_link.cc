@@ -145,10 +145,10 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
 }
 
 /// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
-/// known hardware address of the peer. The first frames to a peer go to all hosts of the network. Only the
-/// peer accepts them, and its answer shows its hardware address. If asks_all() returns true for the number of
-/// timeouts, a frame to a known peer goes to all hosts as well, because the peer may have another card by
-/// then. After fewer timeouts, a busy processor is the more likely cause.
+/// known hardware address of the peer. If no address is known, the frame goes to all hosts of the network.
+/// Only the peer accepts this frame, and the peer's answer shows its hardware address. After several
+/// timeouts, a peer may have another network card. Therefore, at some numbers of timeouts (asks_all()), a
+/// frame to a known hardware address goes to all hosts instead.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {
@@ -212,8 +212,7 @@ bool PacketLink::socket_is_due() {
 inline std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
   if (!ethertype_ring_) return ring_->receive(frames, own_);
   const bool both = !ring_->idle();
-  // If a frame waits in the IP ring, leaves a quarter of the space for that ring, even if the EtherType ring
-  // is full.
+  // If a frame waits in the IP ring, frames of the EtherType ring get at most three quarters of the space.
   const std::size_t most = both ? frames.size() - frames.size() / 4 : frames.size();
   const std::size_t small = ethertype_ring_->idle() ? 0 : ethertype_ring_->receive(frames.first(most), own_);
   return both ? small + ring_->receive(frames.subspan(small), own_) : small;
@@ -285,8 +284,8 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Opens the rings of a link in the group of this user and interface. If the group does not work and the
-/// settings allow it, opens them outside the group.
+/// Opens the rings of a link in the group of this user and interface. If the group has no place or does not
+/// work, opens the rings outside the group, provided that the settings allow it.
 class PacketRings {
  public:
   PacketRings(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,

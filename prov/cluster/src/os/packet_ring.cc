@@ -31,9 +31,9 @@ constexpr std::size_t kSlotHead = TPACKET2_HDRLEN + 32 + kEthernetBytes;
 /// words, as they would be without the offload header.
 constexpr std::size_t kOffloadPadding = TPACKET_ALIGNMENT - sizeof(OffloadHeader);
 static_assert(TPACKET_ALIGN(TPACKET2_HDRLEN + 16) + sizeof(OffloadHeader) + kOffloadPadding <= kSlotHead);
-// Large enough for an IP packet of 64 KiB, the Ethernet header and the slot's own header. The size is a
-// multiple of a cache line but not a power of two. If it were a power of two, the first lines of all slots
-// would share one cache set.
+// A slot of this size holds an IP packet of 64 KiB, the Ethernet header and the slot's own header. The size
+// is a multiple of a cache line but not a power of two. If it were a power of two, the first lines of all
+// slots would share one cache set.
 constexpr std::size_t kSuperFrameSlot = 65664;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kBlocksMax = 64;
@@ -74,8 +74,8 @@ RingKind kind_of(const RingShape& shape, const SocketAddress& ours) {
   return ours.family() == SocketAddress::Family::v6 ? RingKind::v6 : RingKind::v4;
 }
 
-/// Returns the layout of the rings of this shape. Judges only by the version of the kernel whether it can
-/// write offload headers.
+/// Returns the layout of the rings of this shape. Assumes that a kernel of a sufficient version can write
+/// offload headers.
 RingLayout layout_of(const RingShape& shape) {
   return {static_cast<std::uint32_t>(shape.slot_bytes), shape.joined && rings_know_segments()};
 }
@@ -98,7 +98,7 @@ int set_up(int socket, int index, const RingShape& shape, std::size_t blocks, bo
   return bind_to(socket, index, shape.ether_type);
 }
 
-/// Returns a place in the group. If there is no group, returns a socket outside of any group.
+/// Returns a seat in the group. If there is no group, returns a seat with a new socket that is in no group.
 std::unique_ptr<RingSeat> take_seat(const std::shared_ptr<RingGroup>& group, const SocketAddress& ours,
                                     const RingShape& shape, std::size_t members_max, RingFailure& failure) {
   const RingKind kind = kind_of(shape, ours);
@@ -148,7 +148,8 @@ std::unique_ptr<PacketRing> PacketRing::open(int index, const SocketAddress& our
                                                   {static_cast<std::byte*>(memory), bytes}, environment));
   if (group != nullptr && !group->enter(*ring->seat_, failure.group)) return nullptr;
   // enter() has replaced the program of the group. The kernel completes the replacement only after all frames
-  // that the old program and the old filter accepted are in the ring. So empty() drops all these frames.
+  // that the old program and the old filter accepted are in the ring. So empty(), called now, drops all these
+  // frames.
   if (inherited) ring->empty();
   return ring;
 }
@@ -179,8 +180,8 @@ void PacketRing::empty() {
   for (std::byte* const slot : slots_) status_of(slot).store(TP_STATUS_KERNEL, std::memory_order_release);
 }
 
-/// Finds the first filled slot, which is the filled slot behind a slot of the kernel. If all slots are
-/// filled, their order is unknown, and the function drops all frames.
+/// Finds the first filled slot: the filled slot that follows a slot which the kernel has not filled yet. If
+/// all slots are filled, their order is unknown, and the function drops all frames.
 bool PacketRing::find_first() {
   const auto filled = [&](std::size_t i) {
     return (status_of(slots_[i]).load(std::memory_order_acquire) & TP_STATUS_USER) != 0;

@@ -8,9 +8,9 @@
 // and counts it.
 //
 // A ring usually belongs to a group (os/ring_group.h). Without groups, the kernel would run the filter of
-// every ring on each frame. A ring of a group may be inherited from a member that has left. The new owner
-// empties the ring, but does not know which slot the kernel fills next. The owner finds this slot when the
-// first frame arrives.
+// every ring on each frame. When a member leaves, its ring stays in the group, and a later member can inherit
+// the ring. The new owner empties the ring, but does not know which slot the kernel fills next. The owner
+// finds this slot when the first frame arrives.
 #pragma once
 
 #include <atomic>
@@ -42,7 +42,7 @@ struct RingShape {
 
   std::uint16_t ether_type;
   std::size_t slot_bytes;
-  std::size_t blocks;   ///< blocks of 1 MiB each; the ring of a group may have more or fewer
+  std::size_t blocks;   ///< wanted blocks of 1 MiB each; a ring of a group may have more or fewer
   bool joined = false;  ///< the kernel may join frames of this type
 };
 
@@ -83,8 +83,8 @@ class PacketRing {
   /// Returns true if a frame waits in the next slot.
   bool waiting() const { return (status_of(slots_[next_]).load(std::memory_order_relaxed) & kFilled) != 0; }
 
-  /// Returns a descriptor that is readable while the ring contains a frame whose slot was not given back to
-  /// the kernel.
+  /// Returns a descriptor that is readable while the kernel has filled a slot that receive() has not given
+  /// back yet.
   int descriptor() const { return seat_->socket.number(); }
   /// Clears the error that the socket reports after the interface was down. The error would keep the
   /// descriptor readable.

@@ -58,7 +58,7 @@ PacketSender::PacketSender(Descriptor socket, int index, const Origin& origin,
       batch_(settings.offload) {}
 
 std::size_t PacketSender::send(std::span<const link::OutFrame> frames) {
-  // batch_ must observe segment_max_, because the kernel checks the size of single frames (EMSGSIZE), but not
+  // batch_ must obey segment_max_, because the kernel checks the size of single frames (EMSGSIZE), but not
   // the size of the segments of a super-frame.
   const std::size_t sent = batch_.send(
       frames, segment_max_, socket_.number(), counters_,
@@ -83,8 +83,8 @@ std::optional<std::size_t> PacketSender::send_on_kept_path(const link::OutFrame&
   return sent != 0 ? sent : over(sent, 1);
 }
 
-/// Returns how many of the frames count as sent. If the kernel accepted none because there is no carrier, all
-/// of them do.
+/// Returns how many of the frames count as sent. If the interface has no carrier and the kernel accepted no
+/// frame, all frames count as sent.
 std::size_t PacketSender::over(std::size_t sent, std::size_t frames) {
   if (sent != 0 || frames == 0 || has_carrier()) return sent;
   counters_.link_unsendable += frames;
@@ -99,8 +99,9 @@ void PacketSender::renew(int index, const Origin& origin, std::size_t segment_ma
 }
 
 /// Called when the kernel accepts no frame. Where frames bypass the queueing discipline, the kernel returns
-/// ENOBUFS both if the interface has no carrier and if its queue is full. Without a carrier, the frames count
-/// as lost, as if the cable were cut further away. They do not wait until the carrier returns.
+/// ENOBUFS both if the interface has no carrier and if its queue is full. Without a carrier, the link drops
+/// the frames, as a network with a cable cut further away would. The frames do not wait until the carrier
+/// returns.
 bool PacketSender::has_carrier() const {
   ifreq request{};
   request.ifr_ifindex = index_;

@@ -21,7 +21,7 @@ namespace cluster::os {
 struct PacketSenderSettings {
   bool qdisc_bypass = true;
   bool offload = true;
-  bool ethertype = false;       ///< this side has a ring for the EtherType path, so it may send on that path
+  bool ethertype = false;       ///< single frames may leave on the EtherType path
   std::size_t segment_max = 0;  ///< largest frame that the interface can send
 };
 

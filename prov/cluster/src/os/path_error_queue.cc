@@ -23,8 +23,8 @@ bool prohibits(const sock_extended_err& report) {
           report.ee_code == ICMP_PKT_FILTERED);
 }
 
-/// `offender`: the host that sent the error. Only the peer's host knows that a port is closed, so any other
-/// host that says so is a firewall.
+/// `offender`: the host that sent the error. Only the peer's host knows whether a port is closed. Any other
+/// host that reports a closed port is a firewall.
 Status status_of(const sock_extended_err& report, const SocketAddress& peer, const SocketAddress& offender) {
   // Ignores local errors, such as a frame that is too long, because the sending call has already returned
   // them.

@@ -5,11 +5,12 @@
 // reason the engine and the keep-alive responder empty the queues as soon as a call on a socket reports an
 // error. This object keeps the errors until the engine takes them. A real network sends far fewer than
 // kPerInterval errors per kInterval. If more arrive, this object tells the kernel to queue no errors for
-// kShut. During this time the kernel drops errors before they reach a queue. A real error is not lost for
-// long, because it repeats about once a second.
+// kShut. During this time the kernel drops errors before they reach a queue. Dropping a real error delays the
+// engine only for a moment, because the error recurs about once a second.
 //
-// A forger can choose to which socket of the port the kernel hands its errors. Therefore drain() takes one
-// error from each socket in turn, so that forged errors at one socket do not delay real errors at another.
+// A forger can choose to which socket of the port the kernel hands the forged errors. Therefore drain() takes
+// one error from each socket in turn, so that forged errors at one socket do not delay real errors at
+// another.
 #pragma once
 
 #include <array>

@@ -106,8 +106,8 @@ bool is_it(const struct stat& status, const FileOfRange& file) {
   return S_ISREG(status.st_mode) && status.st_dev == file.device && status.st_ino == file.inode;
 }
 
-/// Opens the name only if it refers to `file`, because opening another file can have effects, for example if
-/// the other file is a device.
+/// Opens the name only if it refers to `file`, because opening a file can have effects, for example if the
+/// file is a device.
 Descriptor open_if_it(const Descriptor& directory, const std::string& name, const FileOfRange& file) {
   struct stat status;
   if (::fstatat(directory.number(), name.c_str(), &status, 0) != 0 || !is_it(status, file)) return {};
@@ -167,7 +167,7 @@ PeerMapping PeerMapping::open(int process, const GuardMark& guard, std::uint64_t
       static_cast<std::uint64_t>(status.st_size) < found.offset + length || !guarded_by(directory, guard)) {
     return mapping;
   }
-  // A file of huge pages can be mapped only in units of whole pages.
+  // The kernel maps a file on hugetlbfs only in whole huge pages. Their size is the file's st_blksize.
   const std::uint64_t unit =
       std::max<std::uint64_t>(static_cast<std::uint64_t>(status.st_blksize), kPageBytes);
   const std::uint64_t before = found.offset % unit;

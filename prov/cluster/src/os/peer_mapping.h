@@ -7,15 +7,15 @@
 // process. We use the opened file only if its device and inode are those in the maps. We do not map files on
 // disk, because reading their pages may fail.
 //
-// The process: /proc/PID may meanwhile belong to another process, or to a process of another PID namespace.
-// Therefore we open the directory /proc/PID once, and everything else relative to it. An open directory of
-// /proc always refers to the same process. The guard page (os/process_memory.h) shows whether this process is
-// the right one. We check the guard page last: if the process still has the page at the end, it was the right
-// process during all earlier steps.
+// The process: /proc/PID may belong to a later process with the same PID, or to a process of another PID
+// namespace. Therefore we open the directory /proc/PID once, and everything else relative to it. An open
+// directory /proc/PID always refers to the same process. The guard page (os/process_memory.h) shows whether
+// this process is the right one. We check the guard page after all other steps in /proc. If the process still
+// has the page then, it was the right process during the earlier steps.
 //
-// The pages: the file may have no page at an address yet. If the system then has no memory for one, an access
-// kills this process with SIGBUS. Therefore we populate each part before its first use, with a call that
-// reports an error instead (Linux 5.14). A populated page remains until a process truncates the file.
+// The pages: the file may have no page at an address yet. If the system has no memory for a new page, an
+// access kills this process with SIGBUS. Therefore we populate each part before its first use, with a call
+// that reports an error instead (Linux 5.14). A populated page remains until a process truncates the file.
 // Applications must not truncate registered memory.
 #pragma once
 
@@ -46,8 +46,9 @@ class PeerMapping {
 
   /// Returns false if /proc is missing or shows another PID namespace. In this case open() cannot work.
   static bool possible();
-  /// Maps the `length` bytes at `address` in the memory of another process. Returns an empty mapping unless
-  /// all of them belong to one file in memory that the process has mapped for reading and writing.
+  /// Maps the `length` bytes at `address` in the memory of another process. Returns an empty mapping on
+  /// failure. open() works only if all bytes belong to one file in memory, which the process has mapped with
+  /// MAP_SHARED for reading and writing.
   static PeerMapping open(int process, const GuardMark& guard, std::uint64_t address, std::uint64_t length);
 
   explicit operator bool() const { return !range_.empty(); }

@@ -2,10 +2,10 @@
 // connection has ended, and even after the kernel has given its PID to another process. The handle is
 // readable once the process has ended.
 //
-// A process keeps the handles of at most kHandlesMax other processes. It identifies further peers by their
-// PID and by the inode of a handle that it has closed again. Since Linux 6.9, that inode differs between two
-// processes that had the same PID. Nothing announces the end of such a peer, so the user of this class must
-// call ended() regularly.
+// This process keeps at most kHandlesMax handles. It identifies further peers by their PID, and by the inode
+// of a handle that it has closed again. Since Linux 6.9, that inode differs between two processes that had
+// the same PID. Nothing announces the end of a peer without a handle, so the user of this class must call
+// ended() regularly.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ class PeerProcess {
   /// Without a handle, the caller must call ended() regularly.
   int descriptor() const { return handle_.number(); }
   /// Returns the other process's PID in the PID namespace of this process, or 0 if it has no PID there.
-  /// Without a handle, the PID may meanwhile belong to another process.
+  /// Without a handle, the PID may belong to a later process.
   int number() const { return number_; }
   /// Returns true if the process has ended. Returns false if it runs, or if this process cannot find out.
   /// Makes system calls.
   bool ended() const;
   /// Returns false if this process cannot find out whether the other process has ended. There are two
-  /// reasons. Either the other process is in another PID namespace and the kernel gives no handle (before
-  /// Linux 6.5), or a seccomp filter forbids the system calls.
+  /// reasons. Either this object has no handle, and the other process has no PID in this PID namespace. Or a
+  /// seccomp filter forbids the system calls.
   bool observable() const { return observable_; }
 
  private:

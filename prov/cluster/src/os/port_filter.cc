@@ -270,8 +270,8 @@ class PortSearch {
                                     [&](const RingTarget& ring) { return port(ring) == border; });
     const auto lower = static_cast<std::size_t>(split - rings.begin());
     // The upper half may begin farther away than the 255 instructions that a conditional jump reaches.
-    // Therefore an unconditional jump leads there. The conditional jump skips it if the port is in the lower
-    // half.
+    // Therefore an unconditional jump leads there. If the port is in the lower half, the conditional jump
+    // skips the unconditional jump.
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, border, 0, 1));
     const std::size_t jump = program_.size();
     program_.push_back(BPF_STMT(BPF_JMP | BPF_JA, 0));

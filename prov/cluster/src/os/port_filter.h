@@ -1,13 +1,12 @@
 // Builds classic BPF programs. The kernel runs them on a packet before it copies any byte.
-//   frames_for          selects the frames on an interface that belong to an endpoint (packet link).
-//   frames_beside_ring  selects the frames that the endpoint's UDP socket receives beside the ring (packet
-//                       link).
+//   frames_for          accepts the frames for the ring of an endpoint (packet link).
+//   frames_beside_ring  accepts the frames for the endpoint's UDP socket, beside the ring (packet link).
 //   steering            chooses the socket of a UDP port that receives a datagram.
 //   spreading           chooses the ring of a group that receives a frame (os/ring_group.h).
 //   steering_by_host    chooses the listener of a TCP port that receives a connection.
 //
-// Classic BPF can only jump forward. Therefore the refusal to which all conditions jump is the last
-// instruction.
+// Classic BPF can only jump forward. Therefore the instruction that refuses a packet, to which all conditions
+// jump, comes last.
 #pragma once
 
 #include <linux/filter.h>
@@ -33,9 +32,9 @@ using FilterProgram = std::vector<sock_filter>;
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
-/// Returns a program for a UDP socket. The program accepts the packets that the ring refuses, that is, those
-/// with which a session or a path begins. It also accepts packets that arrived on other interfaces than
-/// `index`, or that were sent to all hosts.
+/// Returns a program for a UDP socket. The program accepts the packets with which a session or a path begins,
+/// because the ring refuses them. It also accepts packets that arrived on other interfaces than `index`, or
+/// that were sent to all hosts.
 FilterProgram frames_beside_ring(int index);
 
 /// The sockets of a reuseport group, numbered in the order in which they were bound.
@@ -45,11 +44,11 @@ struct PortSockets {
   std::uint32_t aside = kMain;
 };
 
-/// Returns a program for a reuseport group. If there is a socket for keep-alives, keep-alives go to it. But
-/// if `thinning` is on, one keep-alive in four goes to the socket `aside` (Thinning::kKeepAliveShift). If
-/// `thinning` is on, other frames go to `aside` if `thinning` does not let their session pass, or if they
-/// are too short to name one. All remaining frames go to the main socket. So does a keep-alive that the
-/// kernel has joined with other datagrams.
+/// Returns a program for a reuseport group. If there is a socket for keep-alives, keep-alives go to that
+/// socket. While `thinning` is on, one keep-alive in four goes to the socket `aside` instead
+/// (Thinning::kKeepAliveShift). While `thinning` is on, any other frame goes to `aside` if `thinning` does
+/// not let its session pass, or if the frame is too short to name a session. All remaining frames go to the
+/// main socket. A keep-alive that the kernel has joined with other datagrams also goes there.
 FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinning = {});
 
 /// Returns a program for a reuseport group of two listeners. Connections from `hosts` go to the first
@@ -64,9 +63,10 @@ struct RingTarget {
   std::uint32_t index = 0;
 };
 
-/// Returns a program for a fanout group of rings. The program returns the number of the ring whose address is
-/// the destination of a frame, and 0 if there is none. It does not check anything else, because each ring has
-/// the filter frames_for(). The program finds the port with a binary search.
+/// Returns a program for a fanout group of rings. The program finds the rings with the destination port of a
+/// frame by binary search. It returns the number of the ring, or 0 if no ring has this port. The program
+/// compares the destination address only if several rings have this port. It checks nothing else, because
+/// each ring has the filter frames_for().
 FilterProgram spreading(std::span<const RingTarget> rings);
 
 /// Returns a program that refuses all frames.

@@ -20,7 +20,8 @@ bool join_threads() { return membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITE
 
 /// The kernel can refuse the fence although this process has registered. The process may be a forked child,
 /// which has lost the registration, or it may have entered a sandbox after the registration. Other threads
-/// still rely on the fence. Therefore this function sleeps until all stores are visible.
+/// still rely on the fence. Therefore this function registers again or, if that fails, sleeps until all
+/// stores are visible.
 void fence_threads() {
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;
   if (join_threads() && membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED)) return;

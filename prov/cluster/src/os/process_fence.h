@@ -8,7 +8,7 @@
 // The fence includes every process that has called register_process_fence(). If the kernel lacks or forbids
 // membarrier, each side executes its own fence.
 //
-// A BiasedLock uses the same method inside one process: a thread that takes the lock from its owner executes
+// A BiasedLock uses the same method inside one process. A thread that takes the lock from its owner executes
 // a fence in all threads. Therefore the owner needs no fence.
 #pragma once
 
@@ -16,12 +16,12 @@
 
 namespace cluster::os {
 
-/// Registers this process. Returns true if the fences of other registered processes include this process, and
-/// the fences of this process include the others. Only the first call makes a system call.
+/// Registers this process. Returns true on success. Then a fence of any registered process includes all
+/// registered processes. Only the first call makes a system call.
 bool register_process_fence();
 
-/// Executes a full fence in this thread and, if this process has registered, in all threads of all registered
-/// processes.
+/// Registers this process if that has not happened yet. Executes a full fence in this thread and, if this
+/// process is registered, in all threads of all registered processes.
 void fence_processes();
 
 /// Returns the function that executes a full fence in all threads of this process. Returns null if the kernel

@@ -43,7 +43,8 @@ bool copy(Copy call, int process, std::uint64_t address, std::span<const Slice> 
 }
 
 /// Copies the word at guard.address first, and then the `length` bytes. If `call` reads from the right
-/// process, the word is guard.value. A write leaves the word 0, so its caller passes 0 as guard.value.
+/// process, the word is then guard.value. If `call` writes, the word stays 0, so write_guarded() passes 0 as
+/// guard.value.
 template <typename Slice>
 GuardedCopy copy_guarded(Copy call, int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Slice> slices, std::size_t offset, std::size_t length) {
@@ -92,10 +93,11 @@ namespace {
 constexpr std::size_t kGuardBytes = 4096;
 constexpr int kGuardAttempts = 16;
 #ifdef __SANITIZE_THREAD__
-constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer uses the range below itself
+constexpr std::uint64_t kRangeBegin = 0x7f0000000000;  // ThreadSanitizer itself uses the other range
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 27;
 #else
-/// Linux places programs and heaps below this range, and libraries and stacks above it.
+/// By default, Linux places programs with fixed addresses and their heaps below this range. It places
+/// position-independent programs, libraries and stacks above this range.
 constexpr std::uint64_t kRangeBegin = std::uint64_t{1} << 45;
 constexpr std::uint64_t kRangePages = std::uint64_t{1} << 33;
 #endif

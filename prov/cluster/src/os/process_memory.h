@@ -54,8 +54,8 @@ class GuardPage {
   GuardMark mark_;
 };
 
-/// Copies `length` bytes from `address` in the process `process` to this process. The target begins at the
-/// byte `offset` of the concatenated `slices`. `slices` has at most as many elements as one libfabric
+/// Copies `length` bytes from `address` in the process `process` to this process. The first byte goes to the
+/// position `offset` of the concatenated `slices`. `slices` has at most as many elements as one libfabric
 /// operation may have. Returns false unless all bytes have been copied.
 bool read_process(int process, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                   std::size_t length);
@@ -70,7 +70,7 @@ std::string why_unreached(int process, int error);
 enum class GuardedCopy : std::uint8_t {
   whole,
   cut_short,  ///< part of the memory, in this process or in the other process, cannot be accessed
-  no_process  ///< the process has ended, or the kernel forbids the copy: nothing was copied
+  no_process  ///< the process has ended or is another one, or the kernel forbids the copy; nothing was copied
 };
 GuardedCopy read_guarded(int process, const GuardMark& guard, std::uint64_t address,
                          std::span<const Bytes> slices, std::size_t offset, std::size_t length);

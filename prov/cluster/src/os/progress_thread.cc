@@ -19,7 +19,8 @@ namespace cluster::os {
 namespace {
 
 constexpr std::size_t kEventsPerTurn = 32;
-/// The interval between the calls of a client whose descriptor cannot be watched.
+/// The interval between the calls of a client whose descriptor cannot be watched, and the time until the next
+/// call after a client has thrown an exception.
 constexpr Duration kPollInterval = std::chrono::milliseconds(1);
 
 class ProgressThread;
@@ -110,7 +111,7 @@ void ProgressThread::serve() {
   for (;;) {
     {
       const std::lock_guard guard(mutex_);
-      signal_->lower();  // before the loop reads the flags `hurried`, so that it misses none
+      signal_->lower();  // before the loop reads the flags `hurried`, so that the loop misses none
       collect_readable();
       const Time now = clock_.now();
       Time next = kNever;

@@ -1,7 +1,8 @@
-// The only background thread of the process. It runs clients while the application computes. For example,
-// engines send acknowledgements and serve peers, and keep-alive responders (os/keep_alive_responder.h) show
-// peers that the process is alive. A client is one function. Each call of the function does the work that is
-// possible without waiting, and returns the time of the next call.
+// The one thread that the provider keeps running in the background. It runs clients while the application
+// computes. The client of an engine, for example, sends acknowledgements and serves peers. The client of a
+// keep-alive responder (os/keep_alive_responder.h) shows peers that the process is alive. A client is one
+// function. Each call of the function does the work that is possible without waiting, and returns the time of
+// the next call.
 //
 // No client may block, because the thread answers keep-alives for the whole process. If another thread holds
 // the lock of an engine, the engine's client returns at once and runs again later. The first client starts
@@ -31,7 +32,7 @@ struct NextWake {
 std::shared_ptr<void> start_progress_client(std::function<NextWake()> run, int& error);
 
 /// Makes the background thread run a client now, before the client is due. `client` is the pointer in the
-/// client's handle, which must exist until this function returns. Never waits for a running client, so a
+/// client's handle. The handle must exist until this function returns. Never waits for a running client, so a
 /// client or an engine may call it. Does nothing in a forked child.
 void hurry_progress_client(void* client);
 

@@ -106,8 +106,8 @@ int read_fanout_id(int socket, std::uint32_t& id) {
   return 0;
 }
 
-/// Holds the lock of a table. Processes hold it for some 100 us. Converts to false if the kernel did not
-/// grant the lock.
+/// Holds the lock of a table. A process holds this lock for some 100 us. Converts to false if the kernel did
+/// not grant the lock.
 class TableLock {
  public:
   /// `mutex`: excludes the other threads of this process.
@@ -152,8 +152,8 @@ std::vector<KnownGroup>& known_groups() {
 }  // namespace
 
 /// Makes the system calls for the steps of one seat. The destructor closes the sockets that were withdrawn
-/// from the keeper. The caller must destroy the object after it has released the lock, because each close
-/// starts a thread, which takes some time.
+/// from the keeper. The caller must release the lock of the table before it destroys the object, because each
+/// close starts a thread, which takes some time.
 class SeatKernel final : public RingKernel {
  public:
   SeatKernel(const RingGroup& group, Descriptor& socket) : group_(group), socket_(socket) {}
@@ -228,8 +228,8 @@ RingGroup::RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, Share
 std::unique_ptr<RingGroup> RingGroup::open(int index, std::string& reason) {
   std::unique_ptr<RingGroup> group;
   const std::string name = group_name(index);
-  // An attempt can fail because another process is just founding the group, or because the last process of
-  // the group ends. In both cases the next attempt can succeed.
+  // An attempt can fail because another process is founding the group at this moment, or because the last
+  // process of the group has just ended. In both cases the next attempt can succeed.
   await([&] {
     bool unanswered = false;
     if (LocalSocket member = connect_to_own(name, false, reason)) {

@@ -1,22 +1,23 @@
 // The receive rings of all endpoints of one user on one interface form a group. Without a group, the kernel
 // would run the filter of every ring on every frame that arrives on the interface. Each filter takes about 90
 // ns. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter runs. So a
-// frame costs the same with 1 ring and with 256.
+// frame costs nearly the same with 1 ring and with 256.
 //
 // There is no daemon. All processes of the group share a table of the members' places (os/ring_table.h), a
 // keeper of the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains
 // the index of the interface and the user ID. A process that joins connects to the listener. The progress
-// thread of any process of the group answers with the descriptors of table, keeper and listener. If nobody
-// listens, the process founds the group. When the last process ends, however it ends, the kernel frees
-// everything.
+// thread of any process of the group answers with the descriptors of the table, the keeper and the listener.
+// If nobody listens, the joining process founds the group. When the last process ends, however it ends, the
+// kernel frees everything.
 //
-// Each process holds a lock on one byte of the table until it ends. From these locks, the others know which
-// processes are dead. The kernel numbers the rings. The number of a ring does not change while the ring is in
-// the group. So frames reach the right ring even when members join, leave or die. In addition each ring has
-// its own filter. So if the program ever chose a wrong ring, the frame would only be lost.
+// Each process holds a lock on one byte of the table's file until the process closes the file or ends. From
+// these locks, the other processes know which processes are dead. The kernel numbers the rings. The number of
+// a ring does not change while the ring is in the group. So frames reach the right ring even when members
+// join, leave or die. In addition each ring has its own filter. If the program ever chose a wrong ring, the
+// filter of this ring would drop the frame.
 //
-// The steps of a member are in os/ring_steps.h. A process that joins installs a new program. The kernel takes
-// milliseconds to replace a program, so processes that join at the same time share one installation.
+// The steps of a member are in os/ring_steps.h. A member that enters installs a new program. The kernel takes
+// milliseconds to replace a program, so members that enter at the same time share one installation.
 #pragma once
 
 #include <array>
@@ -53,7 +54,8 @@ struct RingSeat {
   std::uint64_t serial = 0;
   Descriptor socket;
   std::size_t blocks = 0;  ///< the size of the ring in blocks of 1 MiB
-  /// A member that has left used this socket and its ring before. Slots may hold frames for that member.
+  /// An earlier member has used this socket and its ring, and has left. Slots may still contain frames to the
+  /// earlier member.
   bool inherited = false;
 };
 
@@ -66,18 +68,19 @@ class RingGroup {
   RingGroup(const RingGroup&) = delete;
   RingGroup& operator=(const RingGroup&) = delete;
 
-  /// Takes a place for the frames to `address`. `members_max`: the limit on the number of places of this
-  /// kind. `blocks`: the wanted size of the ring. If the rings of the group would then take too much memory,
-  /// the ring has only one block. On failure, returns null and writes the cause to `reason`.
+  /// Takes a place for the frames to `address`. `members_max`: the limit on the number of owned places of
+  /// this kind. `blocks`: the wanted size of a new ring. If the rings of the group would then take too much
+  /// memory, the new ring has only one block. An inherited ring keeps its size. On failure, returns null and
+  /// writes the cause to `reason`.
   static std::unique_ptr<RingSeat> take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                         const SocketAddress& address, const RingLayout& layout,
                                         std::size_t blocks, std::size_t members_max, std::string& reason);
-  /// Makes the frames to the address of this place arrive in the ring of the place. Unless the seat is
-  /// inherited, the seat's socket must have a ring and must be bound to the interface. On failure, returns
-  /// false and writes the cause to `reason`.
+  /// After this call, the frames to the address of the seat's place arrive in the seat's ring. Unless the
+  /// seat is inherited, the seat's socket must have a ring and must be bound to the interface. On failure,
+  /// returns false and writes the cause to `reason`.
   bool enter(RingSeat& seat, std::string& reason);
-  /// Makes the frames to another address arrive in the ring of this place. On failure, returns false and
-  /// writes the cause to `reason`.
+  /// Changes the address of the seat's place to `address`. After this call, the frames to `address` arrive in
+  /// the seat's ring. On failure, returns false and writes the cause to `reason`.
   bool readdress(RingSeat& seat, const SocketAddress& address, std::string& reason);
   /// Returns the table, for reports. The table may outlive the group.
   std::shared_ptr<const RingTable> shared_table() const { return {memory_, &table()}; }

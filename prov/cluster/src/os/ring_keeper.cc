@@ -12,9 +12,10 @@
 namespace cluster::os {
 namespace {
 
-/// Set in the serial of a message that marks the end of a pass over the queue. No place has such a serial.
+/// This bit in the serial of a message marks the end of a pass over the queue. No place has a serial with
+/// this bit.
 constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
-/// Enough for the messages of all places, though the kernel may allow less.
+/// Space for the messages of all places. The kernel may allow less.
 constexpr int kQueueBytes = 1024 * 1024;
 
 struct KeptMessage {

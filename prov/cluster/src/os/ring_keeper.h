@@ -1,8 +1,8 @@
-// Keeps the sockets of a ring group in the kernel's fanout group after their owners have died. The keeper is
-// a datagram socket that is connected to itself. Its queue holds one message for each ring: the serial of the
-// place and a copy of the ring's descriptor. All processes of the group have this socket open. If a process
-// dies, the kernel closes its descriptors, but not the copies in the queue. If all processes of the group
-// die, the kernel discards the queue and with it the last copies.
+// Keeps the sockets of a ring group in the kernel's fanout group after their owners have left or died. The
+// keeper is a datagram socket that is connected to itself. Its queue contains one message for each ring: the
+// serial of the place and a copy of the ring's descriptor. All processes of the group have this socket open.
+// If a process dies, the kernel closes its descriptors, but not the copies in the queue. If all processes of
+// the group die, the kernel discards the queue and with it the last copies.
 //
 // The caller must hold the lock of the group, because all processes share the socket's position for reading.
 #pragma once

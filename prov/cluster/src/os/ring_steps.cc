@@ -20,7 +20,8 @@ void RingSteps::free_dead() {
   }
 }
 
-/// If a process dies during this function, the places stay in the table, and the next process removes them.
+/// If the process dies during this function, the remaining places stay in the table. The next free_dead() of
+/// any process removes them.
 void RingSteps::remove(RingList& list, const std::vector<std::uint64_t>& serials) {
   kernel_.withdraw(serials);
   for (const std::uint64_t serial : serials) list.erase(serial);

@@ -1,6 +1,6 @@
-// The steps by which a process takes a place in a ring group, enters the kernel's fanout group, and leaves. A
-// process performs each step under the lock of the group. A process may die in the middle of a step. The
-// other processes notice the death from the locks, and their next step repairs the table.
+// These are the steps by which a process takes a place in a ring group, enters the kernel's fanout group, and
+// leaves. A process performs each step under the lock of the group. A process may die in the middle of a
+// step. The other processes notice the death from the locks, and their next step repairs the table.
 //
 // The steps make no system calls. They reach the kernel through an interface, so the simulator runs the same
 // steps on a model of the kernel (sim/ring_kernel.h).
@@ -19,8 +19,8 @@
 
 namespace cluster::os {
 
-/// What the kernel does with the sockets of rings. Each socket is named by the serial of its place. All
-/// functions that return an int return 0 or an errno.
+/// The kernel's part of the steps. The serial of a place identifies the place's socket. All functions that
+/// return an int return 0 or an errno.
 class RingKernel {
  public:
   virtual ~RingKernel() = default;
@@ -44,7 +44,7 @@ class RingKernel {
 
 struct RingLimits {
   std::size_t members_max = kRingsMax;
-  std::size_t blocks_max = 0;  ///< limit for all rings together; a ring beyond it has one block
+  std::size_t blocks_max = 0;  ///< limit for all rings together; beyond it, a new ring has one block
 };
 
 struct RingProgram {
@@ -64,7 +64,7 @@ class RingSteps {
     bool inherited = false;  ///< the socket is in the fanout group already
   };
 
-  /// Frees the places of dead processes.
+  /// Frees or erases the places of dead processes.
   void free_dead();
   /// Takes a place. On failure, returns nullopt and writes the cause to `reason`.
   std::optional<Taken> take(RingKind kind, const SocketAddress& address, const RingLayout& layout,

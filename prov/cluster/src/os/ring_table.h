@@ -7,12 +7,13 @@
 // sockets in the order of their creation. Three rules keep all these orders equal. Therefore the number of a
 // socket is always its place in the list:
 //
-// - A place is reserved when its socket is created. Places enter in the order of the list.
+// - A process reserves a place when it creates the socket. Sockets enter in the order of the list.
 // - A socket stays in the fanout group after its owner has left or died (os/ring_keeper.h). The place is free
-//   then, and the next member takes the socket over.
-// - Only the last place can be removed.
+//   then, and a later member takes the socket over.
+// - Among the sockets in the fanout group, only the last one is ever removed.
 //
-// The caller of any function must hold the lock of the group, except for reports.
+// The caller of any function must hold the lock of the group. There are two exceptions: reports, and
+// RingGroup::enter(), which first looks without the lock whether it is worth taking.
 #pragma once
 
 #include <array>
@@ -51,7 +52,7 @@ struct RingPlace {
   State state = State::reserved;
   std::uint32_t owner = 0;  ///< the owner's number among the processes, from 1; 0 if the place is free
   RingLayout layout;
-  std::uint32_t blocks = 0;  ///< blocks of 1 MiB each
+  std::uint32_t blocks = 0;  ///< size of the ring in blocks of 1 MiB
 };
 
 /// The members whose rings receive frames of one EtherType. A list whose bytes are all zero is empty.

@@ -11,7 +11,7 @@
 namespace cluster::os {
 
 /// An allocator for std::allocate_shared of an object that contains keys. It allocates whole pages, and
-/// overwrites them with zeros before it frees them.
+/// overwrites the object with zeros before it frees the pages.
 template <typename T>
 struct SecretAllocator {
   using value_type = T;

@@ -14,8 +14,8 @@ constexpr std::size_t kSuperBytesMax = 65000;
 /// limit applies if the device has never accepted a super-datagram, the second if it has.
 constexpr unsigned kRefusalsUnproven = 3;
 constexpr unsigned kRefusalsProven = 1000;
-/// A full queue has space for one frame much sooner than after this time. A silent peer is declared dead much
-/// later.
+/// A full queue has space for one frame long before this time has passed. The engine declares a silent peer
+/// dead only much later.
 constexpr Duration kRefusedMax = 10ms;
 
 }  // namespace
@@ -72,7 +72,8 @@ bool SendBatch::offload_is_futile(std::size_t frames) {
   return ++refusals_ >= (proven_ ? kRefusalsProven : kRefusalsUnproven);
 }
 
-/// Enables offload again. Called when it turns out that offload did not cause the error.
+/// Enables offload again. Called when the error of a single frame shows that offload did not cause the
+/// earlier error.
 void SendBatch::restore_offload(Counters& counters) {
   offload_ = true;
   doubtful_ = false;
@@ -81,9 +82,9 @@ void SendBatch::restore_offload(Counters& counters) {
 }
 
 /// Called when the kernel has no buffer for a message. Returns true if the cause is the length of the
-/// message: for kRefusedMax, the kernel has refused frames that are at most as long. Otherwise the cause is
-/// not known yet. In this case, if the message is a single frame and shorter than all refused ones, remembers
-/// its size and the time.
+/// message's frames. That is so if the kernel has refused frames that are at most as long for kRefusedMax.
+/// Otherwise the cause is not known yet. In this case, a single frame that is shorter than all refused frames
+/// becomes the new shortest refused frame.
 bool SendBatch::refused_for_good(std::size_t message) {
   const Time now = SystemClock().now();
   if (sizes_[message] >= refused_.size) return now - refused_.since >= kRefusedMax;

@@ -1,24 +1,25 @@
-// Sends a burst of frames with one sendmmsg. A run of frames with the same path and size becomes one
-// super-datagram (segmentation offload). Every other frame becomes a message of its own. The udp link and the
-// packet link build their messages here. Each link itself writes the headers and tells the kernel the segment
-// size.
+// Sends a burst of frames, usually with one sendmmsg(). A run of frames with the same path and size becomes
+// one super-datagram (segmentation offload). Every other frame becomes a message of its own. The udp link and
+// the packet link build their messages here. Each link itself writes the headers and tells the kernel the
+// segment size.
 //
 // A batch gives up offload if the kernel or the device refuses a super-datagram but accepts its frames one by
-// one. But two errors can have another cause than a refusal of offload:
-// - If the segments of a super-datagram exceed the MTU, some kernels refuse it with an error that can also
-//   mean that offload does not work. Such a kernel refuses the single frame too (EMSGSIZE), which shows that
-//   offload was not the cause.
+// one. A refused super-datagram can also have another cause:
+// - Its segments may exceed the MTU. Some kernels then return an error that can also mean that offload does
+//   not work. Such a kernel refuses the single frame too (EMSGSIZE), which shows that offload was not the
+//   cause.
 // - Without the queueing discipline (PACKET_QDISC_BYPASS), the kernel returns ENOBUFS both if a device cannot
 //   segment and if its queue is full. Therefore the batch retries the super-datagram: kRefusalsUnproven times
 //   if the device has never accepted one, and kRefusalsProven times if it has. If the next single frame gets
 //   ENOBUFS too, offload was not the cause: the queue is full or the cable is cut.
 //
-// A full queue soon has space again. If the kernel refuses a frame with ENOBUFS for kRefusedMax, the cause is
-// the length of the frame. For example, a bridge port behind a veth, a policer or a tap device accepts no
-// frame of that length. Until the kernel accepts a single frame of that length, the batch drops every frame
-// that is at least as long. It reports such a frame as sent, and counts it as lost. The reliability layer
-// retransmits lost frames and adapts to the losses. An accepted super-frame does not show that the kernel
-// accepts the length, because a veth accepts super-frames without checking the length of their segments.
+// A full queue soon has space again. If the kernel refuses frames of some length with ENOBUFS for
+// kRefusedMax, the cause is their length. For example, a bridge port behind a veth, a policer or a tap device
+// accepts no frame of that length. From then on, the batch still offers each such frame to the kernel, but
+// drops the frame if the kernel refuses it. The batch reports a dropped frame as sent, and counts it as lost.
+// This ends when the kernel accepts a single frame of at least that length. The reliability layer retransmits
+// lost frames and adapts to the losses. An accepted super-frame does not show that the kernel accepts the
+// length, because a veth accepts super-frames without checking the length of their segments.
 #pragma once
 
 #include <sys/socket.h>
@@ -56,14 +57,14 @@ class SendBatch {
   explicit SendBatch(bool offload) : offload_(offload) {}
 
   bool offload() const { return offload_; }
-  /// Returns true if the kernel has reported an error since the last call of this function. The error may be
-  /// an ICMP error about an earlier frame.
+  /// Returns true if sendmmsg() has returned an unexpected error since the last call of this function. The
+  /// error is usually an ICMP error about an earlier frame.
   bool take_reported() { return std::exchange(reported_, false); }
   /// Returns true if the kernel has refused a message with ENOBUFS since the last call of this function.
   bool take_no_buffer() { return std::exchange(no_buffer_, false); }
   /// Returns true if this host's firewall has dropped a message since the last call of this function.
   bool take_prohibited() { return std::exchange(prohibited_, false); }
-  /// Called if the length of the frames was not the cause of ENOBUFS.
+  /// The caller has found that the length of the frames was not the cause of ENOBUFS.
   void forget_refused() { refused_.size = SIZE_MAX; }
   void clear() { messages_ = parts_ = 0; }
   bool full() const { return messages_ == link::kBurstMax; }
@@ -101,9 +102,9 @@ class SendBatch {
   /// Sends the messages. `error`: the errno with which the kernel has just refused the first message, or 0.
   Outcome submit(int socket, Counters& counters, int error = 0);
 
-  /// Does the same as clear(), open(), add() and submit() for one frame, before which it sends the bytes
-  /// `front`. `name` is the destination, of `name_size` bytes, or null. Returns the number of frames sent or
-  /// dropped.
+  /// Does the same as clear(), open(), add() and submit() for one frame. The bytes `front` precede the frame
+  /// in its message. `name` is the destination, of `name_size` bytes, or null. Returns the number of frames
+  /// sent or dropped.
   std::size_t send_lone(const void* name, std::size_t name_size, ConstBytes front,
                         const link::OutFrame& frame, int socket, Counters& counters) {
     iovec* part = iovecs_.data();
@@ -124,8 +125,9 @@ class SendBatch {
     return submit(socket, counters, errno).frames;
   }
 
-  /// Does what Link::send_burst() does, one batch after the other. open_message(run, i) builds the i-th
-  /// message of a batch for a run of frames. A frame longer than `segment_max` becomes a message of its own.
+  /// Does what Link::send_burst() does, with several batches if necessary. open_message(run, i) builds the
+  /// i-th message of a batch from a run of frames. A frame longer than `segment_max` becomes a message of its
+  /// own.
   template <typename OpenMessage>
   std::size_t send(std::span<const link::OutFrame> frames, std::size_t segment_max, int socket,
                    Counters& counters, OpenMessage&& open_message) {

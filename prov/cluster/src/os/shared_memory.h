@@ -1,5 +1,5 @@
-// Memory that several processes share: a memfd. It has no name in any file system, and the kernel frees it
-// when no process has it open or mapped. The creator seals the size. Therefore no process can truncate the
+// Memory that several processes share (a memfd). The memory has no name in any file system. The kernel frees
+// it when no process has it open or mapped. The creator seals the size. Therefore no process can truncate the
 // memory and so cause a SIGBUS in a process that has mapped it. The receiver accepts memory only if its size
 // is sealed and exactly as announced.
 #pragma once
@@ -31,7 +31,8 @@ class SharedMemory {
   /// Maps memory that another process has created. On failure, returns an empty object and writes the cause
   /// to `reason`. Throws std::bad_alloc if the system is short of memory or descriptors.
   static SharedMemory map(const Descriptor& file, std::size_t size, std::string& reason);
-  /// Like map(), but maps the memory only for reading.
+  /// Like map(), but maps the memory only for reading. Does not throw if only mmap() fails, whatever the
+  /// cause.
   static SharedMemory map_to_read(const Descriptor& file, std::size_t size, std::string& reason);
 
   explicit operator bool() const { return !bytes_.empty(); }

@@ -4,8 +4,8 @@
 
 namespace cluster::os {
 
-/// A forked child opens a reserve of its own, because fork() has closed the descriptors that the child
-/// inherited.
+/// A forked child opens a reserve of its own, because the fork guard (os/descriptor.h) has closed the child's
+/// copies of the parent's descriptors.
 std::shared_ptr<SpareDescriptors> SpareDescriptors::of_process() {
   static std::mutex& mutex = *new std::mutex;
   static std::weak_ptr<SpareDescriptors>& known = *new std::weak_ptr<SpareDescriptors>;

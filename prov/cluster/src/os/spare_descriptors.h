@@ -1,5 +1,5 @@
-// Two descriptor numbers that the process holds in reserve, for a moment in which no other number is free.
-// All endpoints share them, because each needs them only for the time of one call.
+// Two descriptor numbers that the process keeps in reserve, for a moment in which no other number is free.
+// All endpoints share these numbers, because an endpoint needs them only for the time of one call.
 #pragma once
 
 #include <array>
@@ -15,8 +15,8 @@ class SpareDescriptors {
   /// Returns the reserve of this process. When the last user drops the reserve, the descriptors are closed.
   static std::shared_ptr<SpareDescriptors> of_process();
 
-  /// Frees the numbers while `use` runs. If there is no number to free, returns false and does not call
-  /// `use`.
+  /// Calls `use`. During the call, the numbers in reserve are free. If the reserve has no number, returns
+  /// false and does not call `use`.
   template <typename Use>
   bool lend(const Use& use) {
     const std::lock_guard guard(mutex_);

@@ -22,7 +22,8 @@ Duration time_of(clockid_t clock) {
 
 Time SystemClock::now() { return Time(time_of(CLOCK_MONOTONIC)); }
 
-/// Reads the clocks again if the reading took so long that the kernel probably preempted the thread.
+/// If a reading takes so long that the kernel has probably preempted the thread, reads the clocks again, up
+/// to kReadings times in all.
 Duration SystemClock::realtime_offset() {
   Duration before = time_of(CLOCK_MONOTONIC);
   for (unsigned attempt = 1;; ++attempt) {

@@ -1,7 +1,7 @@
-// The monotonic clock of the machine, in nanoseconds. Reading it takes about 20 ns and no system call.
-// Engines read it after they have polled the network and before each burst that they send. The clock never
-// jumps, and it stops while the machine is suspended. The wall clock serves only to convert the kernel's
-// timestamps and to number the incarnations of an endpoint.
+// The monotonic clock of the machine, in nanoseconds. Reading the clock takes about 20 ns and no system call.
+// An engine reads the clock after it has polled the network, and before each burst that it sends. The clock
+// never jumps, and it stops while the machine is suspended. The wall clock serves only to convert the
+// kernel's timestamps and to number the incarnations of an endpoint.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,11 @@ class SystemClock final : public Clock {
 };
 
 /// Converts the kernel's arrival timestamps, which are wall-clock times, to times of the environment's clock.
-/// It uses the difference between the two clocks, and reads this difference again after about a millisecond
-/// at the latest. In a millisecond, NTP changes the difference by at most half a microsecond. After someone
-/// sets the system time, converted timestamps are wrong for up to a millisecond. Therefore the user of a
-/// timestamp checks that it is not before the earliest and not after the latest possible time.
+/// It uses the difference between the two clocks. refresh() reads this difference again if the last reading
+/// is older than about a millisecond. In a millisecond, NTP changes the difference by at most half a
+/// microsecond. After someone has set the system time, converted timestamps are wrong for up to a
+/// millisecond. Therefore the user of a timestamp checks that the time is possible: neither too early nor in
+/// the future.
 class ArrivalClock {
  public:
   explicit ArrivalClock(Clock& clock) : clock_(clock), read_at_(clock.ticks() - kEvery) {}

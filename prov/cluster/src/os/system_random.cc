@@ -21,8 +21,7 @@ void SystemRandom::refill() {
   do {
     got = getrandom(buffer_.data(), sizeof buffer_, 0);
   } while (got < 0 && errno == EINTR);
-  // Ends the process, because without random numbers other hosts could guess session identities and end
-  // sessions.
+  // Ends the process. Without random numbers, other hosts could guess session identities and so end sessions.
   if (got != static_cast<ssize_t>(sizeof buffer_)) std::abort();
   left_ = buffer_.size();
   generation_ = process_generation.load(std::memory_order_relaxed);

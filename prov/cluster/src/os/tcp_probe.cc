@@ -21,16 +21,16 @@ namespace cluster::os {
 namespace {
 
 constexpr int kBacklog = 4096;  // the kernel limits it to net.core.somaxconn
-/// The listener accepts connections, so that those that the other side has closed leave the queue.
-/// Connections that the other side still holds may wait in front of the closed ones. The listener accepts
-/// these as well, and keeps at most this many.
+/// The listener accepts connections, so that connections that the other side has closed leave the queue.
+/// Connections that the other side keeps open may wait in front of the closed ones. The listener accepts
+/// these open connections as well, and keeps at most this number of them.
 constexpr std::size_t kHeldMax = 32;
 constexpr Duration kHeldCheck = std::chrono::seconds(1);
 /// An answer older than this does not show that the process exists now. The kernel of this host asks the
 /// peer's kernel once a second.
 constexpr Duration kFresh = std::chrono::milliseconds(1500);
 constexpr int kKeepAliveSeconds = 1;
-/// A host that holds a connection sends a TCP keep-alive every second. A host is no longer reachable if it
+/// The host of an asking endpoint sends a TCP keep-alive every second. That host is no longer reachable if it
 /// sends nothing for kVanishedIdleSeconds, and then answers none of kVanishedProbes keep-alives.
 constexpr int kVanishedIdleSeconds = 2;
 constexpr int kVanishedProbes = 3;
@@ -66,11 +66,11 @@ int call(const SocketAddress& own, const SocketAddress& peer, Descriptor& connec
   connection = tcp_socket(peer);
   if (!connection) return errno;
   // Connects from this endpoint's own address, by which the peer recognizes a host in its address vector. If
-  // that is not possible, the peer's listener for all other hosts accepts the connection.
+  // this side cannot bind to this address, the peer's listener for all other hosts accepts the connection.
   tune(connection.number(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
   if (own.family() == peer.family()) with_address<::bind>(connection, own.with_port(0));
   tune(connection.number(), IPPROTO_TCP, TCP_SYNCNT, kSynRetries);
-  // With this option, the kernel keeps no state of a connection that has been closed.
+  // With this option, the kernel keeps no state of a connection after this side has closed the connection.
   const linger abort{1, 0};
   setsockopt(connection.number(), SOL_SOCKET, SO_LINGER, &abort, sizeof abort);
   const int error = with_address<::connect>(connection, peer);
@@ -120,7 +120,7 @@ struct ProbeListener {
   int bind(const SocketAddress& name) {
     socket = tcp_socket(name);
     if (!socket) return errno;
-    // The kernel may still keep connections of an earlier process on this port. With this option, bind()
+    // The kernel may still have connections of an earlier process on this port. With this option, bind()
     // succeeds nevertheless.
     tune(socket.number(), SOL_SOCKET, SO_REUSEADDR, 1);
     return with_address<::bind>(socket, name);
@@ -139,7 +139,7 @@ struct ProbeListener {
     return error;
   }
   /// A client of the progress thread. Accepts waiting connections, and closes those that the other side has
-  /// closed. The queue has space for all connections that arrive within kHeldCheck.
+  /// closed. Between two calls, the queue has space for kBacklog new connections.
   NextWake keep_clear() {
     const Time now = SystemClock().now();
     if (now - cleared_at < kHeldCheck) return {kHeldCheck - (now - cleared_at)};
@@ -170,8 +170,8 @@ std::unique_ptr<TcpProbe> TcpProbe::open(const SocketAddress& name, Log& log) {
     for (const Descriptor* each : {&port->members.socket, &second})
       tune(each->number(), SOL_SOCKET, SO_REUSEPORT, 1);
     if (second && with_address<::bind>(second, name) != 0) second.reset();
-    // `members` must call listen() before `others`, because the steering program numbers the sockets in the
-    // order of their listen() calls.
+    // `members` must call listen() before `others`, because the kernel numbers the sockets for the steering
+    // program in the order of their listen() calls.
     error = port->members.listen();
     if (error == 0 && second && port->others.listen() != 0) second.reset();
   }

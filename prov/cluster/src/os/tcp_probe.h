@@ -5,12 +5,12 @@
 // guess a sequence number.
 //
 // While an endpoint suspects that a peer has died, it keeps one connection to that peer. The peer's progress
-// thread accepts connections and closes those that the other side has closed (keep_clear). It also closes
-// connections from hosts that are no longer reachable. The kernel detects such hosts by TCP keep-alives. Any
-// host can fill the queue of a listener, and a stopped process does not empty it. Therefore there are two
-// listeners: one for the hosts in the address vector, which the kernel recognizes by their addresses, and one
-// for all others. If another program uses the port, or a firewall blocks the connection, the probe has no
-// answer.
+// thread accepts connections and closes those that the other side has closed (keep_clear). It also closes the
+// connections that the kernel has ended. By TCP keep-alives, the kernel ends the connections of hosts that
+// are no longer reachable. Any host can fill the queue of a listener, and a stopped process does not empty
+// it. Therefore there are two listeners: one for the hosts in the address vector, which the kernel recognizes
+// by their addresses, and one for all others. If another program uses the port, answered_here() is false, and
+// the endpoint tells its peers so. If a firewall drops the connection silently, the probe has no answer.
 //
 // The engine calls all methods while it holds its lock. Only keep_clear() runs on the progress thread.
 #pragma once
@@ -30,8 +30,8 @@ struct ProbePort;
 
 class TcpProbe final : public link::ProcessProbe {
  public:
-  /// Opens the probe of the endpoint with the address `name`. A probe that cannot listen writes the reason to
-  /// the log, and can still ask about peers.
+  /// Opens the probe of the endpoint with the address `name`. If the probe cannot listen, this function
+  /// writes the reason to the log. The probe can still ask about peers.
   static std::unique_ptr<TcpProbe> open(const SocketAddress& name, Log& log);
 
   bool answered_here() const override { return port_ != nullptr; }

@@ -15,10 +15,10 @@ namespace {
 constexpr std::size_t kBufferBytes = 64 * 1024;
 constexpr int kPendingErrors = 3;  // recvmmsg() returns at most this many earlier errors before data
 constexpr std::size_t kAsideBuffers = 16;
-/// The flood watch of the engine wakes a sleeping thread once per kAsideInterval, but reads the clock at a
-/// different moment than this receiver. The watch may therefore wake the thread slightly too early for the
-/// next read of the frames that wait aside. Without this tolerance, the read would wait for the next
-/// interval, and the receiver would read only half of the allowed frames.
+/// During a flood, the engine wakes a sleeping thread once per kAsideInterval. The engine reads the clock at
+/// a different moment than this receiver. Therefore the thread may wake slightly too early for the next read
+/// of the frames that wait aside. Without this tolerance, the read would then wait for the next interval, and
+/// the receiver would read only half of the allowed frames.
 constexpr Duration kEarly = link::Thinning::kAsideInterval / 5;
 
 }  // namespace

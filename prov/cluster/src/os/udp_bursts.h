@@ -23,9 +23,9 @@ namespace cluster::os {
 
 /// Receives bursts. Every buffer is large enough for the largest super-datagram (UDP_GRO). Therefore there
 /// are only a few buffers, and each call reuses them. The kernel can add a timestamp of the arrival to each
-/// datagram. A timestamp costs about 0.2 us per frame (docs/budget.md). While timestamps are on, all other
-/// packets that the node receives cost slightly more, too. For this reason timestamps are off on sockets that
-/// receive few frames.
+/// datagram. A timestamp costs about 0.2 us per frame (docs/budget.md). If any socket of the node has
+/// timestamps, all packets that the node receives cost slightly more. For this reason timestamps are off on
+/// sockets that receive few frames.
 class UdpReceiver {
  public:
   enum class Timestamps : std::uint8_t { no, yes };
@@ -35,8 +35,8 @@ class UdpReceiver {
 
   /// Does what Link::receive_burst() does.
   std::size_t receive(std::span<link::InFrame> frames);
-  /// Like receive(), but always uses all buffers. If it returns fewer frames than there are buffers, the
-  /// socket is empty.
+  /// Like receive(), but always requests as many datagrams as fit into the buffers and `frames`. If the
+  /// kernel delivers fewer, the socket is empty.
   std::size_t receive_all(std::span<link::InFrame> frames);
 
  private:
@@ -57,8 +57,8 @@ class UdpReceiver {
   std::vector<ControlBuffer> control_buffers_;
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
-  /// The number of datagrams that the next call requests. A request for a datagram that is not there costs as
-  /// much as a datagram, so this number follows the last result.
+  /// The number of datagrams that the next call requests. A request for a datagram that has not arrived costs
+  /// as much as one that has arrived. So this number follows the last result.
   std::size_t expected_ = 1;
 };
 
@@ -74,7 +74,7 @@ class AsideReceiver {
   /// Called with the result of UdpPort::thin(). At the end of a flood, the receiver reads all waiting frames
   /// before it frees the buffers.
   void begin_or_end(const link::Thinning& in_effect);
-  /// Returns true if there is no flood, so that receive() has nothing to do.
+  /// Returns true if receive() has nothing to do: there is no flood, and no frame of an earlier flood waits.
   bool idle() const { return !receiver_; }
   /// Does what Link::receive_burst() does. The frames stay valid until the next call.
   std::size_t receive(std::span<link::InFrame> frames) {

@@ -118,9 +118,9 @@ class GroupJoiner final : public link::MulticastJoiner {
     int error = 0;
     const std::shared_ptr<UdpPort> socket = UdpPort::open_group(group, *port_, interface_, error);
     if (socket != nullptr) {
-      // If a member may be on this host, the kernel must also deliver a copy of each group frame here. Each
-      // copy costs as much as sending the frame to another host, and the sender also receives a copy, which
-      // it discards. All groups send through one socket. Therefore, if one group needs copies, the kernel
+      // If a member may be on this host, the kernel must also deliver each frame to the group on this host.
+      // Each copy costs as much as sending the frame to another host. The sender receives a copy, too, and
+      // discards it. All groups send through one socket. Therefore, if one group needs copies, the kernel
       // makes copies for all groups.
       looped_ = looped_ || members.empty() || any_here(members);
       port_->loop_groups(looped_);

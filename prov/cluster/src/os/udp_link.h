@@ -24,19 +24,21 @@ std::unique_ptr<link::Link> open_udp_link(std::shared_ptr<UdpPort> port, unsigne
 std::unique_ptr<link::MulticastJoiner> open_group_joiner(std::shared_ptr<UdpPort> port, int interface,
                                                          const Environment& environment);
 
-/// Gives the port another address of this host (WatchedInterface::replacement()). It does so if the host has
-/// lost the current address, or has the first address of the port again. Returns true if the port has another
-/// address now.
+/// Gives the port another address of this host, if WatchedInterface::replacement() names one. That happens if
+/// the host has lost the current address, or has the first address of the port again. Returns true if the
+/// port has another address now.
 bool readdress(UdpPort& port, WatchedInterface& interface, Log& log);
-/// Adds the descriptor of the interface to `descriptors`, if there is one, and returns them.
+/// Returns `descriptors`, with the descriptor of the interface appended if the interface has one.
 std::vector<int> with_descriptor(std::vector<int> descriptors, const WatchedInterface& interface);
 
 /// Returns the size of the largest frame that fits into a packet of `mtu` bytes after the IP and UDP headers.
+/// No result exceeds the largest frame of a udp link.
 std::size_t frame_max_within(unsigned mtu, SocketAddress::Family family);
 /// Returns the new frame_max() of a link after the MTU of its interface has changed. The result is at most
-/// `opened`, the limit when the link was opened, because buffers have that size.
+/// `opened`, the limit when the link was opened, because buffers have that size. Otherwise the result is at
+/// least the smallest limit that an opening may announce.
 std::size_t frame_max_renewed(std::size_t opened, unsigned mtu, SocketAddress::Family family);
-/// Returns the MTU that frames of `frame_max` bytes need. This is the inverse function of frame_max_within().
+/// Returns the MTU that frames of `frame_max` bytes need.
 std::size_t mtu_for(std::size_t frame_max, SocketAddress::Family family);
 
 }  // namespace cluster::os

@@ -193,7 +193,7 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
   return thinning;
 }
 
-/// Opens another socket with the name of the socket `main`.
+/// Opens another socket at the address of the socket `main`, which is `name`.
 Descriptor UdpPort::open_beside(const Descriptor& main, const SocketAddress& name, int& error) const {
   Descriptor made = make_socket(name.family(), error);
   if (!made) return made;
@@ -207,8 +207,8 @@ Descriptor UdpPort::open_beside(const Descriptor& main, const SocketAddress& nam
   return made;
 }
 
-/// The progress thread sleeps on the keep-alive socket. Therefore that socket stays open until the thread
-/// uses the new one. Shutting down the old socket wakes the thread.
+/// The progress thread sleeps on the keep-alive socket. Therefore the old socket stays open until the thread
+/// uses the new one. shutdown() of the old socket wakes the thread.
 int UdpPort::readdress(const SocketAddress& to) {
   int error = 0;
   SocketAddress name;

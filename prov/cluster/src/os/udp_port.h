@@ -1,13 +1,12 @@
-// The UDP port of an endpoint. A UDP socket of the kernel is bound to the port, whatever link the endpoint
-// has. This socket reserves the port number. It receives ICMP errors, and carries the frames that a faster
-// link does not carry. Once the process is dead and the socket is closed, the kernel answers "port
-// unreachable" to peers.
+// The UDP port of an endpoint. The endpoint binds a UDP socket to the port, whatever link it has. This socket
+// reserves the port number. It receives ICMP errors, and carries the frames that a faster link does not
+// carry. Once the process is dead and the socket is closed, the kernel answers "port unreachable" to peers.
 //
 // Two more sockets may share the port number. One belongs to the keep-alive responder, and receives frames of
-// kind keep_alive. The other is opened at the first flood, and receives the frames that wait aside
-// (link/link.h). The main socket is bound before it gets the option SO_REUSEPORT, so that bind() fails if the
-// number is in use. The kernel requires this option of all sockets that share a port number. It also requires
-// that these sockets belong to one user.
+// kind keep_alive. The other receives the frames that wait aside (link/link.h). thin() opens it at the first
+// flood. The main socket is bound before it gets the option SO_REUSEPORT, so that bind() fails if the number
+// is in use. The kernel requires this option of all sockets that share a port number. It also requires that
+// these sockets belong to one user.
 #pragma once
 
 #include <memory>
@@ -50,13 +49,13 @@ class UdpPort {
   /// Takes the errors from the sockets, and keeps them for read_path_errors(). The users of the port call
   /// this function after a system call on one of the sockets has reported an error. Any thread may call it.
   void drain_path_errors();
-  /// Reports a frame that this host's firewall has not let out, as an error of its path. Any thread may call
-  /// this function.
+  /// Notes that this host's firewall has dropped a frame. read_path_errors() then returns an error about the
+  /// frame's path. Any thread may call this function.
   void note_prohibited(const link::OutFrame& frame) { path_errors_.add_prohibited(frame); }
 
   /// Makes the port send through this interface, whatever the routes say. If two rails are in one network,
-  /// the routes would lead the frames of both through the same interface. After this call, the port cannot
-  /// reach peers on this node, because frames to them would have to go through the loopback interface.
+  /// the routes would lead the frames of both rails through the same interface. After this call, the port
+  /// cannot reach peers on this node, because frames to them would have to go through the loopback interface.
   void bind_egress(int index);
 
   /// Makes the main socket drop the frames that a ring on this interface receives. Returns false if the
@@ -69,8 +68,8 @@ class UdpPort {
   void move_to(int index);
 
   /// Replaces the sockets by sockets at another address. The main socket keeps the number of its descriptor.
-  /// The port keeps its port number if this number is free at the other address. What waits in the sockets is
-  /// lost. Returns 0 or an errno; on failure nothing is changed.
+  /// The port keeps its port number if this number is free at the other address. The frames that wait in the
+  /// sockets are lost. Returns 0 or an errno; on failure nothing is changed.
   int readdress(const SocketAddress& to);
 
   /// Does what Link::thin() does, for every type of link. Returns the thinning that is now in effect. If

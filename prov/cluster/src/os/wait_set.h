@@ -1,10 +1,10 @@
-// Objects to sleep on. A WaitSet is an epoll set of descriptors. Its own descriptor is readable as soon as
-// one of these is, so a WaitSet can be part of another set or of an application's select(). All events are
-// level-triggered: an event that has not been handled wakes the thread again. An Alarm is readable from a set
-// time on. A Signal is readable while it is raised.
+// Objects to sleep on. A WaitSet is an epoll set of descriptors. Its own descriptor is readable as soon as a
+// descriptor of the set is. So a WaitSet can be part of another set or of an application's select(). All
+// events are level-triggered: an event that has not been handled wakes the thread again. An Alarm is readable
+// from a set time on. A Signal is readable while it is raised.
 //
-// An endpoint that is only polled needs none of these objects, so the endpoint creates each of them on first
-// use. Several threads may use the same WaitSet or Signal at once, but not the same Alarm.
+// An endpoint on which no thread sleeps needs none of these objects, so an endpoint creates each of them on
+// first use. Several threads may use the same WaitSet or Signal at once, but not the same Alarm.
 #pragma once
 
 #include <chrono>
@@ -58,9 +58,9 @@ class Alarm {
   /// time in the past it is readable at once.
   void set(Time when);
   /// Like set(), but the alarm may be readable once before `when`. Some deadlines move to a later time with
-  /// each message. For such a deadline, this function makes a system call only when an earlier deadline has
-  /// passed, and not for each message. In a virtual machine this also saves an exit to the hypervisor for
-  /// each message.
+  /// each message. For such a deadline, this function makes a system call only after the deadline that was
+  /// set last has passed, and not for each message. In a virtual machine this also saves an exit to the
+  /// hypervisor for each message.
   void set_lazily(Time when, Time now) {
     if (set_ <= now || set_ > when) set(when);
   }
@@ -101,7 +101,7 @@ void yield_or_sleep(std::uint32_t times, std::uint32_t times_per_sleep);
 /// some hundred nanoseconds for the call itself.
 std::uint64_t timed_yield();
 
-/// Sleeps for the shortest time that the kernel supports, about 50 us.
+/// Sleeps for the shortest possible time: about 50 us, if the thread has the kernel's default timer slack.
 void sleep_shortest();
 /// Like sleep_shortest(), but a cancelled thread may end during the sleep (cancellation.h).
 void sleep_shortest_cancellable();

@@ -18,9 +18,9 @@ namespace cluster::self {
 
 using transport::Peer;
 
-/// The queue of the endpoint's segments to itself. It has limits like a ring. It refuses a segment if a limit
-/// would be exceeded or there is no memory. The caller must post the segment again after the queue has been
-/// read.
+/// The queue of the endpoint's segments to itself. It refuses a segment that would exceed a limit of the
+/// queue, or for which there is no memory. After the transport has read the queue, the caller must post the
+/// segment again.
 class SelfCarrier final : public carrier::Carrier {
  public:
   SelfCarrier() : Carrier({.acknowledges_on_post = true}) {}
@@ -63,7 +63,8 @@ class SelfTransport final : public transport::Transport {
   const char* name() const override { return "self"; }
   bool reaches_others() const override { return false; }
   transport::OpenResult open(Peer& peer, std::string& reason) override;
-  /// An endpoint loses itself as a peer only if memory runs out, so another attempt is always useful.
+  /// An endpoint loses itself as a peer only if memory runs out, so it is always useful to reach the peer
+  /// again.
   bool look_for(Peer& peer) override {
     std::string reason;
     return open(peer, reason) == transport::OpenResult::reached;
