@@ -56,10 +56,10 @@ struct AtomicArguments {
   std::span<const fi_ioc> operands{};
   std::span<const fi_ioc> compares{};
   std::span<const fi_ioc> results{};
-  /// The remote ranges. If `remote` is empty, there is one remote range at `address`, which is as long as the
-  /// local buffers.
+  /// The remote ranges. If `remote` is empty, there is one remote range. It begins at `address`, and is as
+  /// long as the local buffers together.
   std::span<const fi_rma_ioc> remote{};
-  std::uint64_t address = 0;  ///< the address of the one range, if `remote` is empty
+  std::uint64_t address = 0;
   std::uint64_t key = 0;
   bool deferred = false;
 };
@@ -177,7 +177,7 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
                     key, type, op, context);
 }
 
-/// The common part of writemsg(), readwritemsg() and compwritemsg(). The flags of the call replace the
+/// Does the work of writemsg(), readwritemsg() and compwritemsg(). The flags of the call replace the
 /// endpoint's operation flags.
 template <bool deferred>
 ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
@@ -279,7 +279,8 @@ constinit fi_ops_atomic deferred_atomic_ops = [] {
   ops.compwritemsg = compwritemsg<true>;
   return ops;
 }();
-/// The table of an endpoint that is not enabled yet. Of its calls, only the fi_atomicvalid calls work.
+/// The table of an endpoint that is not enabled yet, or that a forked child has inherited. Only the
+/// fi_atomicvalid calls work.
 constinit fi_ops_atomic atomic_ops_disabled = [] {
   auto ops = stub_ops<fi_ops_atomic>(kEopbadstate);
   ops.writevalid = valid<Form::base>;

@@ -1,6 +1,6 @@
 // The authorization key that an application passes as auth_key in fi_domain_attr, fi_ep_attr or fi_mr_attr.
-// It has 16 to 64 bytes, which must be hard for other hosts to guess. Callers that use an API version before
-// 1.5 do not set auth_key.
+// It has 16 to 64 bytes, which must be hard for other hosts to guess. Before API version 1.5, these structs
+// have no auth_key.
 #pragma once
 
 #include <rdma/fabric.h>

@@ -53,8 +53,9 @@ constinit NewerAvOps av_ops = {
     .set_user_id = Method<&Av::set_user_id>::entry,
 };
 
-/// A name that ends in digits, divided into the base, the number and the number of digits. For example,
-/// "node007" becomes "node", 7 and 3. fi_av_insertsym increases the number by one from each name to the next.
+/// A name, divided into its base, the number at its end, and the count of that number's digits. For example,
+/// "node007" becomes "node", 7 and 3. A name that does not end in a digit has the count 0. fi_av_insertsym
+/// increases the number by one from each name to the next.
 struct Countable {
   std::string base;
   std::uint64_t first = 0;
@@ -100,8 +101,7 @@ Av::Av(Domain& domain, bool has_user_ids, void* context)
 
 int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* context) {
   if (attributes == nullptr) return -FI_EINVAL;
-  // With a name, the caller asks for an address vector that processes share, which the provider does not
-  // support.
+  // A name means that processes share the address vector. The provider does not support this.
   if (attributes->name != nullptr) return -FI_ENOSYS;
   if (attributes->rx_ctx_bits != 0) return -FI_EINVAL;
   if (attributes->flags & ~(FI_SYMMETRIC | FI_AV_USER_ID)) return -FI_ENOSYS;
@@ -115,8 +115,8 @@ int Av::open(Domain& domain, fi_av_attr* attributes, fid_av** handle, void* cont
   return 0;
 }
 
-/// Checks the arguments that all insertions have. With the flag FI_AV_USER_ID, `handles` contains the user
-/// identifiers on input.
+/// Checks the arguments that all insertions have. Sets `errors` to the array for FI_SYNC_ERR, or to null.
+/// With the flag FI_AV_USER_ID, `handles` contains the user identifiers on input.
 int Av::check_insert(std::uint64_t flags, const fi_addr_t* handles, void* context, int*& errors) const {
   if (flags & ~kInsertFlags) return -FI_EBADFLAGS;
   if ((flags & FI_AV_USER_ID) && (has_user_ids_ || handles == nullptr)) return -FI_EINVAL;

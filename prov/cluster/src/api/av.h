@@ -1,6 +1,6 @@
-// An address vector. It stores its addresses in a transport::AddressTable. FI_AV_MAP and FI_AV_TABLE are
-// treated alike: a new address gets the lowest free index as its handle. Inserting an address sends nothing
-// to the peer.
+// An address vector. It stores its addresses in a transport::AddressTable. The provider treats FI_AV_MAP and
+// FI_AV_TABLE alike: a new address gets the lowest free index as its handle. Inserting an address sends
+// nothing to the peer.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -24,9 +24,9 @@ class Av : public fid_av, public RefCounted {
   /// libfabric's text form, such as "fi_sockaddr_in://10.0.0.1:9228".
   int insert_service(const char* node, const char* service, fi_addr_t* handle, std::uint64_t flags,
                      void* context);
-  /// Inserts the addresses of `nodes` nodes, each with `services` services. The first node is `node`. For
-  /// each further node, the number at the end of this name is increased by one. Services are numbered in the
-  /// same way.
+  /// Inserts the addresses of `nodes` nodes, each with `services` services. The first node has the name
+  /// `node`. Each further node has the name of the node before it, with the number at the end of the name
+  /// increased by one. The names of the services are made from `service` in the same way.
   int insert_symmetric(const char* node, std::size_t nodes, const char* service, std::size_t services,
                        fi_addr_t* handles, std::uint64_t flags, void* context);
   int remove(fi_addr_t* handles, std::size_t count, std::uint64_t flags);

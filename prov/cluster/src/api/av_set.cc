@@ -29,9 +29,10 @@ constinit fi_ops_av_set av_set_ops = {
 AvSet::AvSet(Av& av, void* context)
     : fid_av_set{{FI_CLASS_AV_SET, context, &av_set_fid_ops}, &av_set_ops}, av_(av) {}
 
-/// The attributes select the initial members. With FI_UNIVERSE these are all addresses of the address vector.
-/// Otherwise they are the addresses start, start + stride, ... up to end. Without attributes, or if start is
-/// FI_ADDR_NOTAVAIL, the set begins empty.
+/// The attributes select the initial members. With FI_UNIVERSE, these are all handles of the address vector.
+/// Without FI_UNIVERSE, they are the handles start_addr, start_addr + stride, ... up to end_addr that the
+/// address vector contains, or none if start_addr is FI_ADDR_NOTAVAIL. Without attributes, the set begins
+/// empty.
 int AvSet::open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* context) {
   const fi_av_set_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(kOperationSets | FI_UNIVERSE)) return -FI_EBADFLAGS;
@@ -85,8 +86,8 @@ int AvSet::insert(fi_addr_t address) {
 
 int AvSet::remove(fi_addr_t address) { return std::erase(members_, address) != 0 ? 0 : -FI_EINVAL; }
 
-/// Returns an address that stands for the set. The caller passes it to fi_join_collective, together with the
-/// set itself.
+/// Sets `team` to an address that stands for the set. The application passes this address and the set to
+/// fi_join_collective, which uses only the set.
 int AvSet::address(fi_addr_t* team) {
   if (team == nullptr) return -FI_EINVAL;
   *team = reinterpret_cast<std::uintptr_t>(static_cast<fid_av_set*>(this));

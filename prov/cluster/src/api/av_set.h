@@ -1,5 +1,6 @@
 // An address vector set: a list of handles from an address vector. Each handle names one member of a
-// collective team. All members of the team must use the same order. Operations on a set send nothing.
+// collective team. All members of the team must list the members in the same order. Operations on a set send
+// nothing.
 #pragma once
 
 #include <rdma/fi_collective.h>
@@ -24,7 +25,8 @@ class AvSet : public fid_av_set, public RefCounted {
   int address(fi_addr_t* team);
 
   const std::vector<fi_addr_t>& members() const { return members_; }
-  /// Returns fi_av_set_attr::comm_key, which distinguishes teams with the same members, or 0 if none was set.
+  /// Returns fi_av_set_attr::comm_key, or 0 if the application has set none. The key distinguishes teams with
+  /// the same members.
   std::uint64_t key() const { return key_; }
   Av& av() { return *av_; }
 

@@ -10,13 +10,13 @@ constexpr std::uint64_t kRemoteEvents = FI_REMOTE_READ | FI_REMOTE_WRITE;
 constexpr std::uint64_t kCntrFlags = FI_SEND | FI_RECV | FI_READ | FI_WRITE | kRemoteEvents;
 
 /// Returns true if `caps` include messages in this direction (FI_SEND or FI_RECV). If `caps` name no
-/// direction, both are included.
+/// direction, they include both.
 bool has_messages(std::uint64_t caps, std::uint64_t direction) {
   return (caps & (FI_MSG | FI_TAGGED)) && ((caps & direction) || !(caps & (FI_SEND | FI_RECV)));
 }
 
 /// Returns true if `caps` include access to the memory of peers. If `caps` name no direction of remote
-/// access, all are included.
+/// access, they include all directions.
 bool initiates_rma(std::uint64_t caps) {
   constexpr std::uint64_t kInitiator = FI_READ | FI_WRITE;
   return (caps & (FI_RMA | FI_ATOMIC)) && ((caps & kInitiator) || !(caps & (kInitiator | kRemoteEvents)));
@@ -65,8 +65,8 @@ int BoundFids::bind_cq(Cq& cq, std::uint64_t flags) {
   return 0;
 }
 
-/// Accepts the flags for accesses by peers even without FI_RMA_EVENT, because some programs bind one counter
-/// to all events without asking for that capability.
+/// Accepts FI_REMOTE_READ and FI_REMOTE_WRITE even without FI_RMA_EVENT, because some programs bind one
+/// counter to all events and do not ask for that capability.
 int BoundFids::bind_cntr(Cntr& cntr, std::uint64_t flags) {
   if (flags & ~kCntrFlags) return -FI_EBADFLAGS;
   if (&cntr.domain() != &domain_) return -FI_EINVAL;

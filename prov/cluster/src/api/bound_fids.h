@@ -1,6 +1,7 @@
 // The objects that are bound to an endpoint with fi_ep_bind: an address vector, queues, counters and shared
 // contexts. The endpoint holds a reference to each of them except a shared transmit context. So the
-// application can close a shared transmit context before the endpoint, but none of the other objects.
+// application can close a shared transmit context before the endpoint. It must close the endpoint before the
+// other objects.
 #pragma once
 
 #include <array>
@@ -21,21 +22,22 @@ class BoundFids {
   explicit BoundFids(Domain& domain) : domain_(domain) {}
 
   int bind(fid_t object, std::uint64_t flags);
-  /// Checks whether all objects that an endpoint with these options needs are bound. If so, returns 0.
-  /// Otherwise logs which object is missing and returns a negative libfabric error.
+  /// Checks that every object is bound that an endpoint with these options needs. Returns 0, or logs which
+  /// object is missing and returns a negative libfabric error.
   int check_complete(const EpOptions& options) const;
 
   Av& av() const { return *av_; }
   Eq* eq() const { return eq_ ? &*eq_ : nullptr; }
   CompletionMode completion_mode() const;
-  /// Reports that an operation has failed before the engine accepted it. The queue and the counter for
-  /// operations of its kind get the report.
+  /// Reports that an operation has failed before the engine accepted it. The report goes to the queue and the
+  /// counter for operations of this kind.
   void report_failure(const protocol::Completion& completion) const;
   /// Returns the queue for operations of this kind, or null.
   protocol::CompletionQueue* queue_for(protocol::Completion::Kind kind) const;
   protocol::EndpointBindings engine_bindings(const EpOptions& options) const;
-  /// From now until remove_engine(), each read of a bound queue or counter makes progress on `engine`.
-  /// If the endpoint connects or may join teams, each read of the event queue makes progress as well.
+  /// From now until remove_engine(), reads of the bound completion queues and counters make progress on
+  /// `engine` (progress.h). If the endpoint connects or may join teams, reads of the event queue make
+  /// progress on `engine`, too.
   void add_engine(engine::Engine& engine, const EpOptions& options) const;
   void remove_engine(engine::Engine& engine) const;
 

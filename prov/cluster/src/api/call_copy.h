@@ -17,8 +17,8 @@
 
 namespace cluster::api {
 
-/// The ops tables through which a call begins. The context of a call through the tables for deferred work is
-/// the DeferredOperation (deferred_work.h) of the call.
+/// The ops tables through which a call begins. The context of a call through `deferred_calls` must be a
+/// DeferredOperation (deferred_work.h).
 struct CallTables {
   const fi_ops_msg& msg;
   const fi_ops_tagged& tagged;
@@ -57,7 +57,7 @@ class CallCopy {
   /// Returns false if an array is longer than the provider supports, or is missing.
   bool good() const { return good_; }
   void set_context(void* context);
-  /// Begins the operation.
+  /// Begins the operation. If this returns -FI_EAGAIN, the caller can call it again later.
   ssize_t begin(fid_ep& endpoint, const CallTables& tables);
 
  private:

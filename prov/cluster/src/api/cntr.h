@@ -24,14 +24,15 @@ class Cntr : public fid_cntr, public RefCounted {
   int wait(std::uint64_t threshold, int timeout);
   std::uint64_t value();
   std::uint64_t errors();
-  /// Implements fi_trywait. Returns 0 if the descriptor is armed, so that the application may sleep on it.
+  /// Implements fi_trywait. Returns 0 if the descriptor is armed. Then the application can sleep on it.
   /// Returns -FI_EAGAIN if the counter may have changed since the last read.
   int arm();
 
   /// Makes progress. Returns true if the counter has changed since the last read, except by fi_cntr_set and
   /// fi_cntr_seterr.
   bool has_events();
-  /// Called before the application sets the counter. It knows this value, so only later changes are events.
+  /// Called before fi_cntr_set and fi_cntr_seterr set the counter. The application knows the value that it
+  /// sets, so only later changes are events.
   void know_value(std::uint64_t value) { value_read_.store(value, std::memory_order_relaxed); }
   void know_errors(std::uint64_t errors) { errors_read_.store(errors, std::memory_order_relaxed); }
 

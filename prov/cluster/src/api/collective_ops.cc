@@ -18,8 +18,8 @@ using wire::AtomicType;
 static_assert(static_cast<int>(Kind::barrier) == FI_BARRIER && static_cast<int>(Kind::gather) == FI_GATHER);
 static_assert(static_cast<int>(Kind::reduce_scatter) == FI_REDUCE_SCATTER);
 
-/// The largest number of members in a team. Message numbers and failure notices are designed for teams of at
-/// most this size.
+/// The largest number of members in a team, as fi_query_collective reports it. Message numbers and failure
+/// notices are designed for teams of at most this size. fi_join_collective does not check the size.
 constexpr std::size_t kMembersMax = 65536;
 
 bool reduces(Kind kind) {
@@ -57,7 +57,8 @@ bool has_root(Kind kind) {
   return kind == Kind::broadcast || kind == Kind::reduce || kind == Kind::scatter || kind == Kind::gather;
 }
 
-/// Sets the buffers that this member uses, and how many blocks of `size` bytes each of them holds.
+/// Sets the source and the target of this member. Each has one block of `size` bytes, a block for each member
+/// of the team, or no block.
 void set_buffers(const Call& call, std::size_t size, std::size_t members, bool is_root,
                  Arguments& arguments) {
   std::size_t sources = 1;
@@ -152,7 +153,8 @@ ssize_t move_blocks(fid_ep* endpoint, const void* buffer, std::size_t count, voi
   return start(endpoint, {kind, buffer, count, result, team, root, type, FI_NOOP, context}, flags);
 }
 
-/// Implements the `msg` call, in which the message names the operation. Each buffer must be contiguous.
+/// Implements the `msg` call, in which a message structure names the operation. Each buffer must be
+/// contiguous.
 ssize_t message(fid_ep* endpoint, const fi_msg_collective* call, fi_ioc* results, void**,
                 std::size_t result_count, std::uint64_t flags) noexcept {
   if (call == nullptr || call->iov_count > 1 || result_count > 1) return -FI_EINVAL;

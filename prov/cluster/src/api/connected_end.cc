@@ -26,8 +26,8 @@ std::vector<std::byte> connection_event(struct fid& object, fi_info* info, Const
   return event;
 }
 
-/// Tells the engine about the request before the asker learns of this endpoint. The asker then sends a claim,
-/// which the engine must recognise.
+/// Tells the engine about the request first. The asker learns of this endpoint afterwards, and then sends a
+/// claim. The engine must recognise this claim.
 bool ConnectedEnd::take_request(engine::Engine& engine) {
   if (!request_) return true;
   engine.with_connection([&](ConnectionEndpoint& end) {

@@ -29,8 +29,9 @@ class ConnectedEnd final : public connection::ConnectionListener {
     request_ = request;
     name_ = name;
   }
-  /// Returns the address that fi_getname reports for an accepting endpoint: as with TCP, that of the passive
-  /// endpoint. Returns an empty address for other endpoints, which report their own.
+  /// Returns the address that fi_getname reports if the endpoint was opened for a connection request: the
+  /// address of the passive endpoint, as with TCP. Otherwise returns an empty address, and fi_getname reports
+  /// the endpoint's own address.
   const SocketAddress& name() const { return name_; }
 
   /// Called when the endpoint is enabled and its engine is attached. Takes over the request, if there is one.
@@ -40,12 +41,12 @@ class ConnectedEnd final : public connection::ConnectionListener {
   int accept(const void* data, std::size_t size);
   int shut_down(std::uint64_t flags);
   int get_peer(void* address, std::size_t* size);
-  /// Ends the receives that no message has matched.
+  /// Cancels the receives that no message has matched.
   void cancel_receives();
   /// Called when the endpoint closes. Shuts the connection down. From now on this object writes no events.
   void close();
 
-  /// Returns true while the connection exists, so that operations can begin.
+  /// Returns true while the connection exists. Sends and remote accesses can begin only then.
   bool connected() const { return phase_.load(std::memory_order_acquire) == Phase::connected; }
   /// Returns true if the connection, or the attempt, has ended.
   bool over() const { return phase_.load(std::memory_order_acquire) == Phase::over; }
@@ -61,7 +62,7 @@ class ConnectedEnd final : public connection::ConnectionListener {
   fid_t handle_ = nullptr;
   std::optional<connection::ConnectRequest> request_;
   SocketAddress name_;
-  SocketAddress asked_;  ///< the passive endpoint that this endpoint has asked
+  SocketAddress asked_;  ///< the address that the application passed to fi_connect
   std::atomic<Phase> phase_{Phase::before};
   std::atomic<bool> closing_{false};
 };

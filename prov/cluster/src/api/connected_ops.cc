@@ -1,6 +1,6 @@
-// The ops tables of an FI_EP_MSG endpoint. Each call replaces the address that the application names with
-// that of the peer. Then it makes the same call through the table of endpoints without connections, such as
-// msg_ops.
+// The ops tables of an FI_EP_MSG endpoint. Each call puts the peer's handle (kPeer) in the place of the
+// address that the application passes. Then it makes the same call through the table of endpoints without
+// connections, such as msg_ops.
 #include <tuple>
 
 #include "api/endpoint.h"
@@ -21,7 +21,7 @@ ssize_t call(fid_ep* handle, Arguments... arguments) noexcept {
   return std::apply([&](Arguments... with_peer) { return (table->*member)(handle, with_peer...); }, all);
 }
 
-/// Does the same for a call with a message structure.
+/// Does the same as call(), for a call with a message structure.
 template <auto* table, auto member, typename Message, typename... Arguments>
 ssize_t call_with(fid_ep* handle, const Message* message, Arguments... arguments) noexcept {
   Message to_peer = *message;
@@ -36,7 +36,7 @@ ssize_t transmit(fid_ep* handle, Arguments... arguments) noexcept {
 }
 
 /// A receive may be posted before the connection exists. After the connection has ended, a receive takes a
-/// message that has arrived before the end. If there is none, the receive is canceled.
+/// message that has arrived before the end. If there is no such message, the receive is canceled.
 template <auto inner, typename... Arguments>
 ssize_t receive(fid_ep* handle, Arguments... arguments) noexcept {
   const ssize_t result = inner(handle, arguments...);
@@ -73,7 +73,7 @@ constexpr auto kReceive = receive_entry<table, member, at>(member);
 template <auto* table, auto member>
 constexpr auto kReceiveMessage = receive_message_entry<table, member>(member);
 
-/// fi_msg and fi_tagged have the same calls, and the address is the same argument in both.
+/// fi_msg and fi_tagged have the same calls, and the address has the same position among the arguments.
 template <typename Table, Table* table>
 constexpr Table message_table() {
   return {

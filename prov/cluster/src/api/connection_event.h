@@ -10,8 +10,8 @@
 
 namespace cluster::api {
 
-/// Returns the bytes that the application passes to its peer. Bytes beyond the limit are cut off, as fi_cm(3)
-/// says.
+/// Returns the private data that the application passes to its peer. Drops the bytes beyond
+/// connection::kPrivateDataMax, as fi_cm(3) says.
 ConstBytes private_data(const void* data, std::size_t size);
 /// Returns the bytes of an fi_eq_cm_entry, with the peer's private data behind it.
 std::vector<std::byte> connection_event(struct fid& object, fi_info* info, ConstBytes data);

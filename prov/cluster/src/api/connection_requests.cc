@@ -37,8 +37,8 @@ std::optional<connection::ConnectRequest> ConnectionRequests::find(fid_t handle)
   return found->second->request;
 }
 
-/// If there is no memory to tell the asker, the asker keeps watching the passive endpoint. Then its attempt
-/// fails if the passive endpoint closes before the accept.
+/// If there is no memory to tell the asker, the asker keeps watching the passive endpoint. Then the asker's
+/// attempt fails if the passive endpoint closes before the accept.
 bool ConnectionRequests::hand_over(fid_t handle, const connection::ConnectRequest& request,
                                    const SocketAddress& taker) {
   const std::lock_guard passive_guard(passive_mutex_);

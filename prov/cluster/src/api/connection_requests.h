@@ -1,7 +1,7 @@
-// The passive endpoints of a fabric, and the connection requests that they have reported (FI_CONNREQ) and
-// that nobody has answered yet. A request first waits for an endpoint that takes it. Then the request belongs
-// to this endpoint. Until the application has accepted the request, the application can still reject it.
-// Passive endpoints and requests have handles, which an application may put into an fi_info. The handle of a
+// The passive endpoints of a fabric, and the unanswered connection requests that they have reported
+// (FI_CONNREQ). A request first waits for an endpoint that takes it. Then the request belongs to this
+// endpoint. Until the application has accepted the request, the application can still reject it. Passive
+// endpoints and requests have handles, and an application can put a handle into an fi_info. The handle of a
 // request is a fid of class FI_CLASS_CONNREQ. An application may still have the handle of a request that no
 // longer exists. So callers look up each handle here before they use it.
 #pragma once
@@ -22,7 +22,8 @@ class PassiveEndpoint;
 
 class ConnectionRequests {
  public:
-  /// Adds a request, unless `owner` already has `most` requests here. Returns its handle, or null.
+  /// Adds a request, unless `most` requests of `owner` already wait for an endpoint. Returns the handle of
+  /// the request, or null.
   fid_t add(const connection::ConnectRequest& request, PassiveEndpoint* owner, std::size_t most);
   /// Returns the request with this handle, or nothing if it no longer waits for an endpoint.
   std::optional<connection::ConnectRequest> find(fid_t handle);

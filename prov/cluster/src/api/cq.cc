@@ -88,8 +88,8 @@ int Cq::open(Domain& domain, const fi_cq_attr* attributes, fid_cq** handle, void
   return 0;
 }
 
-/// A call of fi_cq_signal ends the wait. The condition (FI_CQ_COND_THRESHOLD) is only a hint, and it is
-/// ignored.
+/// A call of fi_cq_signal ends the wait. The provider ignores the condition (FI_CQ_COND_THRESHOLD), which is
+/// only a hint.
 template <typename Entry>
 ssize_t Cq::wait(void* buffer, std::size_t count, fi_addr_t* sources, const void*, int timeout) {
   if (progress_.wait_object() == FI_WAIT_NONE) return -FI_EINVAL;
@@ -155,8 +155,9 @@ ssize_t Cq::read_error(fi_cq_err_entry* entry, std::uint64_t) {
   return 1;
 }
 
-/// Returns the peer's socket address as err_data. If the application has passed a buffer, copies the address
-/// into it; otherwise err_data points to error_data_. `sized`: true if the entry has the field err_data_size.
+/// Reports the peer's socket address as err_data. If the application has passed a buffer, copies the address
+/// into the buffer, or nothing if the address does not fit. Without a buffer, err_data points to error_data_.
+/// `sized`: true if the entry has the field err_data_size.
 void Cq::fill_error_data(const SocketAddress& peer, fi_cq_err_entry& entry, bool sized) {
   const std::size_t size = peer.to(error_data_);
   if (sized && entry.err_data_size > 0) {

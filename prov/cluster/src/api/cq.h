@@ -70,7 +70,7 @@ void write_entry(Entry& entry, const Outcome& completion) {
 
 /// The entries of a caller that reads `queue`. While the queue is empty, the completions of the lanes
 /// (shm/fast_lane.h, reliability/frame_lane.h) are written directly into these entries. These completions
-/// overtake no others, since the queue is empty. The object exists for one turn of the engines.
+/// overtake no others, because the queue is empty. The object exists for one turn of the engines.
 template <typename Entry>
 class DirectEntries {
  public:
@@ -116,7 +116,7 @@ class Cq : public fid_cq, public RefCounted {
   ssize_t wait(void* buffer, std::size_t count, fi_addr_t* sources, const void* condition, int timeout);
   ssize_t read_error(fi_cq_err_entry* entry, std::uint64_t flags);
   int signal();
-  /// Implements fi_trywait. Returns 0 if the descriptor is armed, so that the application may sleep on it.
+  /// Implements fi_trywait. Returns 0 if the descriptor is armed. Then the application can sleep on it.
   /// Returns -FI_EAGAIN if there may be something to read.
   int arm();
   /// Makes progress. Returns true if there is something to read.
@@ -189,7 +189,7 @@ template <typename Entry>
     return static_cast<ssize_t>(taken);
   }
   // The turn may also have written completions to the queue. A completion that reports a failure stays in the
-  // queue for the next read.
+  // queue, and the next read returns -FI_EAVAIL.
   const ssize_t more = drain(direct.next(), count - taken, direct.sources());
   return static_cast<ssize_t>(taken) + std::max<ssize_t>(more, 0);
 }

@@ -43,7 +43,7 @@ Status status_of(int error) {
 
 }  // namespace
 
-/// What starts an operation.
+/// An operation is due when its condition is met.
 struct StartCondition {
   Cntr* counter;
   std::uint64_t threshold;
@@ -96,8 +96,8 @@ class DeferredOperation {
     if (protocol::CompletionQueue* const queue = bound.queue_for(completion.kind)) queue->push(completion);
     if (completion_counter) completion_counter->counter().count(status);
   }
-  /// Returns true if completed() will be called for the operation. Otherwise the item is no longer needed
-  /// once the operation has begun.
+  /// Returns true if the engine will call completed() for the operation. Otherwise run() destroys the item as
+  /// soon as the operation has begun.
   bool listens() const { return endpoint != nullptr && work != nullptr; }
 
   Endpoint* endpoint = nullptr;  ///< null if the work changes a counter
@@ -309,8 +309,8 @@ void DeferredWork::forget(const Cntr& counter) {
   waiting_.erase(&counter);
 }
 
-/// Begins the operations that are due. If another thread is doing so already, returns at once. That thread
-/// also begins the operations that become due meanwhile.
+/// Begins the operations that are due. If another thread already begins operations, returns at once. That
+/// thread also begins the operations that become due meanwhile.
 void DeferredWork::run(bool may_wait) noexcept {
   std::unique_lock lock(mutex_);
   if (std::exchange(running_, true)) return;

@@ -1,7 +1,7 @@
 // The operations of a domain that wait for a counter (fi_trigger(3)). A triggered operation is a call with
-// FI_TRIGGER. Its outcome is reported like that of any other call. Deferred work comes from FI_QUEUE_WORK,
-// and names a completion counter, which counts its outcome. The endpoint's completion queue gets an entry
-// only if the work has the flag FI_COMPLETION, or fails.
+// FI_TRIGGER. The provider reports its outcome like that of any other call. Deferred work comes from
+// FI_QUEUE_WORK. It may name a completion counter, which counts the outcome. The endpoint's completion queue
+// gets an entry only if the work has the flag FI_COMPLETION, or fails.
 //
 // An operation waits in the queue of a counter. The queue is sorted by threshold, and by submission for equal
 // thresholds. An operation is due when the counter has reached its threshold. Deferred work has begun when
@@ -9,9 +9,10 @@
 //
 // A counter is often changed under the lock of an engine. The operation that waits for it may need the lock
 // of another engine. So the change only makes the operation due. The thread that has changed the counter
-// begins the operation later, when it has released the first lock (AfterTurn). Only one thread at a time
-// begins operations, so they begin in order. If an operation must wait, later operations of the same endpoint
-// wait behind it. Operations of other endpoints do not wait.
+// releases the first lock, and then begins the operation (AfterTurn). Only one thread at a time begins
+// operations. Other threads leave their operations to this thread, so the operations begin in order. If an
+// operation must wait, later operations of the same endpoint wait behind it. Operations of other endpoints do
+// not wait.
 //
 // The mutex is the innermost lock: a thread that holds it waits for no other lock.
 #pragma once
@@ -49,15 +50,15 @@ class DeferredWork final : public protocol::DeferredListener, public AfterTurn {
   int queue(Domain& domain, fi_deferred_work* work);
   int cancel(const fi_deferred_work* work);
   int flush(fid* counter);
-  /// Cancels the first waiting triggered operation of the endpoint with this context, and reports it. Returns
-  /// false if there is none.
+  /// Among the waiting triggered operations of the endpoint, cancels one that has this context, and reports
+  /// the cancellation. Returns false if there is none.
   bool cancel(const Endpoint& endpoint, const void* context);
-  /// Drops the waiting operations of an endpoint that is about to close. No operation begins on it
-  /// afterwards.
+  /// Drops the waiting operations of an endpoint that is about to close. Afterwards no operation begins on
+  /// this endpoint.
   void leave(const Endpoint& endpoint);
   /// Drops the work that has begun on an endpoint whose engine no longer exists.
   void forget(const Endpoint& endpoint);
-  /// Drops the operations that wait for a counter that is about to close.
+  /// Called before the counter closes. Drops the operations that wait for it.
   void forget(const Cntr& counter);
 
   void run(bool may_wait) noexcept override;
@@ -75,7 +76,7 @@ class DeferredWork final : public protocol::DeferredListener, public AfterTurn {
   std::mutex mutex_;
   std::map<const Cntr*, std::unique_ptr<CounterQueue>> waiting_;
   Items due_;
-  Items put_off_;  ///< due operations that must wait until the current round ends
+  Items put_off_;  ///< due operations that must wait until the round of run() ends
   Items begun_;
   DeferredOperation* beginning_ = nullptr;  ///< the item that a thread begins at this moment
   bool running_ = false;                    ///< a thread begins operations

@@ -1,6 +1,6 @@
 // A domain, which stands for the network interface whose address its endpoints use. Applications open
-// endpoints, address vectors, queues and counters on it. The domain owns the table of registered memory
-// regions.
+// endpoints, address vectors, completion queues and counters on it. The domain owns the table of registered
+// memory regions.
 #pragma once
 
 #include <rdma/fi_domain.h>
@@ -35,8 +35,8 @@ class Domain : public fid_domain, public RefCounted {
   /// Returns FI_SOCKADDR_IN or FI_SOCKADDR_IN6 if all addresses have this format. With any other value, the
   /// family of each address determines its format.
   std::uint32_t address_format() const { return address_format_; }
-  /// Returns true with FI_PROGRESS_AUTO: the endpoints must make progress even if the application makes no
-  /// calls.
+  /// Returns true if data_progress is FI_PROGRESS_AUTO. Then the endpoints must make progress even if the
+  /// application makes no calls.
   bool automatic() const { return automatic_; }
   protocol::RegionTable& regions() { return regions_; }
   /// Returns all registered regions, for transports whose devices have to know them.

@@ -233,7 +233,9 @@ int Endpoint::open(Domain& domain, const fi_info* info, fid_ep** handle, void* c
   return 0;
 }
 
-/// Prepares an FI_EP_MSG endpoint for a connection request, or gives it the address of a passive endpoint.
+/// Prepares an FI_EP_MSG endpoint that the application opens with `handle`. If this is the handle of a
+/// connection request, the endpoint will answer the request. If it is the handle of a passive endpoint, this
+/// endpoint gets the address of the passive endpoint.
 int Endpoint::use_handle(fid_t handle) {
   ConnectionRequests& known = domain_->fabric().requests();
   if (const auto request = known.find(handle)) {
@@ -272,7 +274,7 @@ int Endpoint::bind(fid_t object, std::uint64_t flags) {
   try {
     error = bound_.bind(object, flags);
   } catch (...) {
-    // This call needs no memory, because the engine was in these lists a moment ago, so they have space for
+    // This call allocates no memory: the engine was in these lists a moment ago, so the lists have space for
     // it.
     bound_.add_engine(*owned_engine_, options_);
     throw;

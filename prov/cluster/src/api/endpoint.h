@@ -1,9 +1,9 @@
-// An endpoint: the fid_ep of an engine. The application opens it, binds its queues (BoundFids) and enables
-// it. Until then its ops tables contain functions that fail. So the functions for data operations need not
-// check whether the endpoint is enabled.
+// An endpoint: the fid_ep of an engine. The application opens an endpoint, binds queues to it (BoundFids),
+// and enables it. Until then the endpoint's ops tables contain functions that fail. So the functions for data
+// operations need not check whether the endpoint is enabled.
 //
-// Counters may also be bound after the endpoint is enabled. OpenSHMEM libraries first enable the endpoint of
-// the process, and later bind a counter for each context that they open on it.
+// Counters and shared transmit contexts may also be bound after the endpoint is enabled. OpenSHMEM libraries
+// first enable the endpoint of the process, and later bind a counter for each context that they open on it.
 //
 // An alias (fi_ep_alias) is an Endpoint with its own operation flags. It holds a reference to its original,
 // and uses the original's engine, bindings and name. An alias of an alias refers to the original, too.
@@ -78,8 +78,8 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t cancel(void* context);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
-  /// Returns the engine, or null if there is none yet. fi_enable creates the engine, unless the application
-  /// has asked for the endpoint's name before and so created it.
+  /// Returns the engine, or null if there is none yet. fi_enable creates the engine, unless an earlier
+  /// fi_getname has created it.
   const engine::Engine* opened_engine() const { return engine_ != nullptr ? engine_ : owned_engine_.get(); }
 
   engine::Engine* engine() const { return engine_; }

@@ -127,8 +127,8 @@ void EpOptions::find_fast_ends() {
   find_fast_accesses();
 }
 
-/// Does the same for the access lane. A remote access is complete as soon as it takes effect, so only a fence
-/// keeps it from the lane.
+/// Does the same for the access lane. An access by this lane is complete, at every completion level, as soon
+/// as it takes effect. So only a fence keeps an access from the lane.
 void EpOptions::find_fast_accesses() {
   const Limits& rma = limits(Operation::rma);
   const std::size_t longest = std::min(rma.max_size, protocol::ShortWrite::kBytesMax);

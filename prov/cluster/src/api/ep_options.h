@@ -1,6 +1,6 @@
 // The options of an endpoint: capabilities, limits, sizes and operation flags. Their first values come from
-// fi_info; fi_setopt and FI_SETOPSFLAG change them. This class translates the flags into the form that
-// operations need.
+// fi_info. fi_setopt changes limits and sizes, and FI_SETOPSFLAG changes operation flags. This class
+// translates the flags into the form that operations need.
 //
 // libfabric forbids such changes while other threads use the endpoint, so this class has no lock.
 #pragma once
@@ -12,9 +12,9 @@
 
 namespace cluster::api {
 
-/// Endpoint options that libfabric added in 1.18 to 1.20. They are defined here because the provider is
-/// compiled with the headers of 1.17, while programs built with newer headers use these options. The values
-/// are those of libfabric 2.x.
+/// Endpoint options that libfabric added after 1.17. They are defined here because the provider is compiled
+/// with the headers of 1.17. Programs that are built with newer headers use these options. The values are
+/// those of libfabric 2.x.
 namespace compat {
 inline constexpr int kOptionMaxMessageSize = 12;
 inline constexpr int kOptionMaxTaggedSize = 13;
@@ -27,7 +27,7 @@ inline constexpr int kOptionInjectAtomicSize = 19;
 }  // namespace compat
 
 /// The operation flags of transmits, in the form that operations need. The endpoint's flags are translated
-/// once, when they are set. So a call without flags, such as fi_send, tests no flag.
+/// once, when they are set. So a call without flags, such as fi_send, translates nothing.
 struct TxFlags {
   // The first four members have the same order as in protocol::SendOp. So the compiler copies them together.
   bool inject = false;
@@ -157,7 +157,7 @@ class EpOptions {
   void find_fast_accesses();
   std::size_t* value_of(int option);
 
-  // All bits of a mask are set if receives of this kind ignore the source, else none.
+  // A mask has all bits set if receives of its kind ignore the source. Otherwise it has no bit set.
   std::uint64_t source_mask_;
   std::uint64_t tagged_source_mask_;
   Limits limits_[4];  ///< indexed by Operation

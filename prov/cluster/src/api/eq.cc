@@ -155,8 +155,8 @@ void Eq::report_error(struct fid& object, Status cause, ConstBytes data) {
   if (!enough_memory_for(add_event)) note_overrun();
 }
 
-/// A caller that passes no buffer for err_data gets a pointer that is valid until the next error is read. A
-/// caller whose API version has no err_data_size gets such a pointer, too.
+/// If the caller passes no buffer for err_data, err_data gets a pointer that is valid until the next error is
+/// read. The same holds if the caller's API version has no err_data_size.
 ssize_t Eq::read_error(fi_eq_err_entry* entry, std::uint64_t flags) {
   if (entry == nullptr) return -FI_EINVAL;
   const std::lock_guard guard(lock_);
@@ -198,8 +198,8 @@ int Eq::arm() {
   return progress_.sleeper() != nullptr && prepare_sleep() ? 0 : -FI_EAGAIN;
 }
 
-/// A new engine wakes the sleeper, too (Progress::add), so the wake-up is cleared before the engines are
-/// armed.
+/// Progress::add wakes the sleeper for each new engine. If no event waits, this function clears that wake-up,
+/// and then arms the engines.
 bool Eq::prepare_sleep() {
   {
     const std::lock_guard guard(lock_);

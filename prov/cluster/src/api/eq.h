@@ -1,10 +1,10 @@
 // An event queue. The provider writes an event when a peer is lost or a group is joined (endpoint.cc), and
 // when joining a team succeeds or fails (mc.cc). The provider also writes an event for each step of a
-// connection (connected_end.cc, passive_endpoint.cc). The application may write events of its own. Each read
-// makes progress on endpoints that connect or may join teams.
+// connection (connected_end.cc, passive_endpoint.cc). The application may write events of its own. A read of
+// an empty queue makes progress on passive endpoints, and on endpoints that connect or may join teams.
 //
-// The queue's descriptor becomes readable when an event is written, or when the engine of one of these
-// endpoints has work.
+// The queue's descriptor becomes readable when an event is written. It also becomes readable when an engine
+// has work, if this engine belongs to an endpoint on which reads make progress.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -37,7 +37,8 @@ class Eq : public fid_eq, public RefCounted {
   /// application once the application has read the event. Throws if there is no memory.
   void add(std::uint32_t event, const struct fid& object, std::vector<std::byte> bytes,
            fi_info* info = nullptr);
-  /// Called when an endpoint closes. Removes its events of connections, and its errors.
+  /// Called when an endpoint with connections closes. Removes the endpoint's events of connections, and its
+  /// errors.
   void forget(const struct fid& object);
   /// Makes a later read return -FI_EOVERRUN, because there was no memory for an event.
   void note_lost_event();
@@ -47,12 +48,13 @@ class Eq : public fid_eq, public RefCounted {
   ssize_t read_error(fi_eq_err_entry* entry, std::uint64_t flags);
   ssize_t wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags);
 
-  /// Implements fi_trywait. Returns 0 if the descriptor is armed and the queue is empty, so that the
-  /// application may sleep on it.
+  /// Implements fi_trywait. Returns 0 if the descriptor is armed and the queue is empty. Then the application
+  /// can sleep on the descriptor.
   int arm();
   /// Makes progress. Returns true if there is something to read.
   bool has_events();
-  /// Returns the engines that make progress in each read: those of endpoints that connect or may join teams.
+  /// Returns the engines on which reads make progress: those of passive endpoints, and of endpoints that
+  /// connect or may join teams.
   Progress& progress() { return progress_; }
 
  private:
@@ -67,7 +69,8 @@ class Eq : public fid_eq, public RefCounted {
 
   Eq(Fabric& fabric, std::size_t events_max, fi_wait_obj wait_object, void* context);
   void free(const Event& event) const;
-  // Call these with the lock held, except occupied(), which takes the lock itself.
+  // The callers of these functions hold the lock, except for prepare_sleep() and occupied(), which take it
+  // themselves.
   void pop();
   void clear_if_empty();
   bool prepare_sleep();

@@ -33,7 +33,7 @@ int EventWaitSet::open(Fabric& fabric, const fi_wait_attr* attributes, fid_wait*
   return 0;
 }
 
-/// Wakes a thread that waits, because it has not armed the new member.
+/// Wakes a thread that waits, because that thread has not armed the new member.
 void EventWaitSet::add(struct fid& member, const engine::Sleeper& sleeper) {
   const std::lock_guard guard(mutex_);
   members_.push_back(&member);
@@ -59,7 +59,7 @@ int EventWaitSet::arm() {
   const bool armed = std::all_of(members_.begin(), members_.end(), [](struct fid* member) {
     return with_event_source(*member, [](auto& source) { return source.arm(); }) == 0;
   });
-  if (!armed) sleeper_->wake();  // a member behind the first that has events is not armed
+  if (!armed) sleeper_->wake();  // members behind the first one that has events are not armed
   return armed ? 0 : -FI_EAGAIN;
 }
 

@@ -1,5 +1,6 @@
-// A wait set (fi_wait): one object to wait on for several queues and counters, which name it when they are
-// opened (FI_WAIT_SET). libfabric 2.0 has deprecated wait sets.
+// A wait set (fi_wait). A thread that waits on it waits for several queues and counters, the members. The
+// application opens each member with FI_WAIT_SET and names the wait set. libfabric 2.0 has deprecated wait
+// sets.
 //
 // Each member has a sleeper of its own, as with FI_WAIT_FD. The sleeper of the set contains the descriptors
 // of its members' sleepers.
@@ -53,7 +54,8 @@ class WaitSetMembership {
   WaitSetMembership(const WaitSetMembership&) = delete;
   WaitSetMembership& operator=(const WaitSetMembership&) = delete;
 
-  /// Adds `member` to `set`, if its wait object is FI_WAIT_SET. Returns -FI_EMFILE if no descriptor is free.
+  /// Adds `member` to `set`, if the wait object of the member is FI_WAIT_SET. Returns -FI_EMFILE if no
+  /// descriptor is free.
   int join(struct fid& member, Progress& progress, fid_wait* set);
 
  private:

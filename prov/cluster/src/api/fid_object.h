@@ -94,7 +94,7 @@ Object& object_of(fid* plain) {
 
 /// Method<&Object::method>::entry is a function for an ops table. It calls the method with the same
 /// arguments. For methods that sleep there is sleeping_entry, which catches no exceptions. A thread may be
-/// cancelled while it sleeps, and the entry must not stop the unwinding. Such methods catch exceptions
+/// cancelled while it sleeps, and the entry must not stop the unwinding. Methods that sleep catch exceptions
 /// themselves (api/wait.h).
 template <auto method>
 struct Method;
@@ -149,7 +149,7 @@ class RefCounted {
   const unsigned process_ = process_generation.load(std::memory_order_relaxed);
 };
 
-/// A counted reference to an object that derives from RefCounted. It may be null.
+/// A counted reference to an object that derives from RefCounted. The reference may be null.
 template <typename Object>
 class Ref {
  public:
@@ -204,7 +204,8 @@ class InheritedFid {
   fid& object_;
 };
 
-/// Called before and after fork() in the parent. No object can be opened or closed between these calls.
+/// Called before and after fork() in the parent. Between these calls, no object with an InheritedFid can be
+/// opened or closed.
 void lock_fids_to_inherit();
 void unlock_fids_to_inherit();
 /// Called in the child instead of unlock_fids_to_inherit().

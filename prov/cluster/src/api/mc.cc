@@ -35,7 +35,8 @@ class CollectiveMc final : public fid_mc, public RefCounted, private collective:
  public:
   using Handle = fid_mc;
 
-  /// Implements fi_join with FI_COLLECTIVE. The result of joining is reported to the event queue.
+  /// Implements fi_join with FI_COLLECTIVE. The event queue gets an event when the join has succeeded or
+  /// failed.
   static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
   /// Leaves the team and aborts its operations in progress. Returns -FI_EBUSY while a peer still reads a
   /// buffer of such an operation.

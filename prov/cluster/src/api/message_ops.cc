@@ -70,8 +70,8 @@ static_assert(protocol::kInjectMax <= engine::ShortSend::kBytesMax, "the length 
           .report = report};
 }
 
-/// Sends a message by the frame lane, if it is for a peer on another node. Returns false if it did nothing.
-/// `fast_end`: only shorter messages may take the lane.
+/// Tries to send a message by the frame lane, which leads only to peers on other nodes. If this returns
+/// false, nothing was done. `fast_end`: only shorter messages may take the lane.
 bool send_between_nodes(Endpoint& endpoint, const TxFlags& flags, std::size_t fast_end, const void* buffer,
                         std::size_t size, const SendOp& op, bool report) {
   if (size >= fast_end) return false;
@@ -176,8 +176,9 @@ template <typename... Tag>
 
 // --- Receiving. ---
 
-/// Builds a receive with the endpoint's operation flags and without buffers. A tagged receive ignores
-/// FI_MULTI_RECV here: an endpoint that supports it for tagged receives uses special_ops.h.
+/// Builds a receive with the endpoint's operation flags and without buffers. For tagged receives, this
+/// function ignores FI_MULTI_RECV. An endpoint with FI_TAGGED_MULTI_RECV and this flag uses the functions of
+/// special_ops.h.
 template <typename... Tag>
 [[gnu::always_inline]] inline RecvOp recv_op(const EpOptions& options, fi_addr_t from, void* context,
                                              Tag... tag) {

@@ -146,7 +146,7 @@ int Mr::open(Domain& domain, const fi_mr_attr& attributes, std::uint64_t flags, 
     if (!domain.regions().add(mr->key, shown)) return -FI_ENOKEY;
     mr->listed_ = true;
   }
-  domain.memory()->add(region);  // needs no memory
+  domain.memory()->add(region);  // cannot fail
   *handle = mr.release();
   return 0;
 }

@@ -17,7 +17,8 @@
 
 namespace cluster::api {
 
-// An enabled endpoint has these tables for the capabilities that it has.
+// An enabled endpoint has these tables for its capabilities, unless it needs the tables of special_ops.h or
+// connected_ops.cc.
 extern fi_ops_msg msg_ops;
 extern fi_ops_tagged tagged_ops;
 extern fi_ops_rma rma_ops;
@@ -34,7 +35,7 @@ extern fi_ops_msg connected_msg_ops;
 extern fi_ops_tagged connected_tagged_ops;
 extern fi_ops_rma connected_rma_ops;
 extern fi_ops_atomic connected_atomic_ops;
-/// The table of an endpoint that is not enabled yet.
+/// The table of an endpoint that is not enabled yet, or of an object that a forked child has inherited.
 template <typename Table>
 inline constinit Table disabled_ops = stub_ops<Table>(kEopbadstate);
 extern fi_ops_atomic atomic_ops_disabled;
@@ -56,7 +57,7 @@ int join(fid_ep* endpoint, const void* address, std::uint64_t flags, fid_mc** mc
 template <typename Bytes>
 class IovecSpans {
  public:
-  /// Returns false if there are more buffers than protocol::kIovMax.
+  /// Returns false if there are more buffers than protocol::kIovMax, or if the array is missing.
   bool read(const iovec* vector, std::size_t count) {
     if (count > protocol::kIovMax || (count > 0 && vector == nullptr)) return false;
     for (std::size_t i = 0; i < count; ++i) add(as_bytes(vector[i].iov_base, vector[i].iov_len));

@@ -1,4 +1,4 @@
-// A passive endpoint (fi_passive_ep): an engine without completion queues, which takes connection requests.
+// A passive endpoint (fi_passive_ep). Its engine takes connection requests, and has no completion queues.
 // Each request becomes an FI_CONNREQ event. The application opens an endpoint for the request and accepts
 // (fi_accept), or it rejects the request (fi_reject). When the passive endpoint closes, it rejects the
 // requests for which no endpoint was enabled.
@@ -34,7 +34,7 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   int control(int command, void* argument);
   int listen();
   int reject(fid_t handle, const void* data, std::size_t size);
-  /// Tells the asker that the endpoint with the name `taker` will answer it.
+  /// Tells the asker that the endpoint with the name `taker` will answer the request.
   void hand_over(const connection::ConnectRequest& request, const SocketAddress& taker);
   int get_name(void* address, std::size_t* size);
   int set_name(void* address, std::size_t size);
@@ -56,8 +56,9 @@ class PassiveEndpoint : public fid_pep, public RefCounted, private connection::R
   bool requested(const connection::ConnectRequest& request, ConstBytes data) override;
 
   InheritedFid inherited_fid_{fid};
-  /// Guards eq_, requested_name_, backlog_, listening_ and engine_: control calls may come from several
-  /// threads. Taken before the engine's lock. Once the endpoint listens, none of these change.
+  /// Guards eq_, requested_name_, backlog_, listening_ and engine_, because several threads may call
+  /// fi_listen, fi_getname and the like at once. Taken before the engine's lock. Once the endpoint listens,
+  /// these members do not change, so hand_over() and requested() read them without this lock.
   std::mutex mutex_;
   Ref<Fabric> fabric_;
   Ref<Eq> eq_;

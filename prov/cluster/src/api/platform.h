@@ -20,7 +20,7 @@ struct EngineRequest {
   const SocketAddress& wanted;
   engine::EndpointType type;
   ConstBytes auth_key;  ///< the application's authorization key; empty if the application has set none
-  std::shared_ptr<const engine::EndpointRoster> roster;  ///< the endpoints of the same domain
+  std::shared_ptr<const engine::EndpointRoster> roster;  ///< the endpoints of the same domain, or null
   std::shared_ptr<carrier::RegisteredMemory> memory;     ///< the regions of the same domain
   bool collectives = false;  ///< true if the application has asked for FI_COLLECTIVE
 };
@@ -41,11 +41,11 @@ class Platform {
   /// Builds an engine. On failure, logs one warning with cause and remedy, sets `error` to a positive
   /// libfabric error number, and returns null.
   virtual std::unique_ptr<engine::Engine> build_engine(const EngineRequest& request, int& error) = 0;
-  /// Returns an object by which a domain offers its regions to peers on this node, or null if it must not
-  /// offer them.
+  /// Returns an object by which a domain offers its regions to peers on this node. Returns null if the domain
+  /// must not offer its regions.
   virtual std::unique_ptr<protocol::RegionOffers> open_region_offers() { return nullptr; }
-  /// Returns an object on which threads that wait for a queue can sleep. Returns null if no descriptor is
-  /// available. In this case the threads poll.
+  /// Returns an object on which threads can sleep while they wait for a queue or a counter. Returns null if
+  /// no descriptor is free. In this case the threads poll.
   virtual std::unique_ptr<engine::Sleeper> open_sleeper() { return nullptr; }
   /// Resolves a node and a service to an address of the given family, or of any family if the family is none.
   /// `service` may be null, and `node` may itself contain a port. Returns an empty address if the name cannot
@@ -53,7 +53,8 @@ class Platform {
   virtual SocketAddress resolve(const char* /*node*/, const char* /*service*/, SocketAddress::Family) {
     return {};
   }
-  /// Returns a copy of an fi_info that the application can free, or null if there is no memory.
+  /// Returns a copy of `info`, or null if there is no memory. The application can free the copy with
+  /// fi_freeinfo.
   virtual fi_info* copy_info(const fi_info& info) = 0;
   virtual void free_info(fi_info* info) = 0;
 };

@@ -4,12 +4,12 @@
 // which the reader spins. Without a yield, the reader would keep that processor until the end of its time
 // slice. So a reader that spins without a break yields from time to time.
 //
-// Invariant: no read sleeps. A program that computes for some microseconds between its reads, or finds
-// something from time to time, never yields. A reader spins without a break if kReadsPerCheck idle reads take
-// at most kTicksUnbroken more than their turns of progress. With many peers these turns take long. To learn
-// how long, the reader times an extra turn now and then. After a longer gap, and after a read that finds
-// something, the count of reads before the next yield starts again. Before the kReadsBeforeCheck-th idle
-// read, the reader does not look at the clock.
+// Invariant: no read sleeps. A program that computes for some microseconds between its reads never yields.
+// Neither does a program whose reads find something before the next yield is due. A reader spins without a
+// break if kReadsPerCheck idle reads take at most kTicksUnbroken more than their turns of progress. With many
+// peers these turns take long. To learn how long, the reader times an extra turn now and then. After a longer
+// gap, and after a read that finds something, the count of reads before the next yield starts again. Before
+// the kReadsBeforeCheck-th idle read, the reader does not look at the clock.
 //
 // The number of reads between two yields (the yield interval) depends on how long other threads kept the
 // processor after the last yield:

@@ -1,5 +1,5 @@
-// A poll set (fi_poll): which of its queues and counters have something to read. libfabric 2.0 has deprecated
-// poll sets.
+// A poll set (fi_poll) says which of its members, queues and counters, have something to read. libfabric 2.0
+// has deprecated poll sets.
 #pragma once
 
 #include <rdma/fi_eq.h>
@@ -20,7 +20,8 @@ class PollSet : public fid_poll, public RefCounted {
   static int open(Domain& domain, const fi_poll_attr* attributes, fid_poll** handle, void* context);
   ~PollSet();
 
-  /// Makes progress on all members. Writes the contexts of those that have events, and returns their number.
+  /// Makes progress on all members. Writes the contexts of members that have events, at most `count` of them.
+  /// Returns how many contexts it has written.
   int poll(void** contexts, int count);
   int add(struct fid* object, std::uint64_t flags);
   int remove(struct fid* object, std::uint64_t flags);
@@ -30,7 +31,7 @@ class PollSet : public fid_poll, public RefCounted {
   int collect(std::span<void*> contexts);
 
   std::mutex mutex_;
-  std::vector<struct fid*> members_;  ///< guarded by mutex_; each has one more reference
+  std::vector<struct fid*> members_;  ///< guarded by mutex_; the set holds a reference to each
   PollBackoff backoff_;
   Ref<Domain> domain_;
   InheritedFid inherited_fid_{fid};

@@ -1,6 +1,6 @@
-// The engines that write to one queue or counter. A read of the queue or counter makes progress on all these
-// engines. libfabric demands that a read of any bound object makes progress on the whole endpoint. A waiting
-// thread sleeps until one of these engines has work.
+// The engines that write to one queue or counter. A read of the counter, or of the queue if it is empty,
+// makes progress on all these engines. libfabric demands that a read of any bound object makes progress on
+// the whole endpoint. A waiting thread sleeps until one of these engines has work.
 //
 // The lock makes sure that an engine is not destroyed while a reader polls it. If a reader finds the lock
 // taken, it does not wait, because usually another reader holds the lock and does the same work. Only calls
@@ -42,13 +42,14 @@ class Progress {
 
   Platform& platform() { return platform_; }
   fi_wait_obj wait_object() const { return wait_object_; }
-  /// Returns the sleeper, and opens it on first use. Returns null if the wait object lets threads poll
-  /// instead of sleeping, or if no descriptor is free.
+  /// Returns the sleeper, and opens it on first use. Returns null if no descriptor is free, or if the wait
+  /// object is FI_WAIT_YIELD. In these cases threads poll instead of sleeping.
   engine::Sleeper* sleeper();
   /// Returns the sleeper, or null if it is not open yet.
   engine::Sleeper* opened_sleeper() const { return sleeper_.load(); }
-  /// Runs one turn of each engine, and arms each engine. Returns true if nothing has arrived. In that case,
-  /// the sleeper wakes as soon as something arrives.
+  /// Runs one turn of each engine, and arms the engine. Returns false at the first engine at which something
+  /// has arrived, or which cannot be armed. Otherwise returns true, and the sleeper wakes as soon as
+  /// something arrives.
   bool arm();
   /// Wakes a thread that sleeps on the sleeper.
   void wake() {

@@ -159,7 +159,7 @@ ssize_t SharedRx::receive(RecvOp op) {
 
 ssize_t SharedRx::cancel(void* context) {
   const std::optional<protocol::SharedReceives::Receive> receive = receives_.take_by_context(context);
-  if (!receive) return 0;  // a message has taken it, and its completion follows
+  if (!receive) return 0;  // a message has taken the receive, and the completion follows
   const std::lock_guard lock(mutex_);
   for (const Taker& taker : takers_) {
     if (taker.queue == nullptr && taker.counter == nullptr) continue;

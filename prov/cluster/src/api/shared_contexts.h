@@ -1,8 +1,8 @@
 // Shared contexts (fi_endpoint(3)). An application binds a shared context to several endpoints of a domain.
 // The endpoints use the shared context instead of transmit or receive contexts of their own.
 //
-// A SharedTx is only a name, because each endpoint has its own queues for sends anyway. So it can be bound to
-// an enabled endpoint, and closed before the endpoints to which it is bound: Sandia OpenSHMEM does both. A
+// A SharedTx is only a name, because each endpoint has its own queues for sends anyway. So an application can
+// bind a SharedTx to an enabled endpoint, and close it before the endpoint. Sandia OpenSHMEM does both. A
 // SharedRx holds receives. A message to any endpoint that shares them takes the oldest receive that matches
 // (protocol/shared_receives.h). The completion goes to the queues and counters of that endpoint.
 #pragma once

@@ -1,7 +1,8 @@
-// The ops tables of an endpoint whose capabilities or operation flags require more of each call. For example,
-// with the operation flag FI_TRIGGER, each call must become a triggered operation. The endpoint owns these
-// tables. It builds them when it is opened and enabled, and whenever its flags change. So the functions of
-// the tables in ops_tables.h need not check these capabilities and flags.
+// The ops tables of an endpoint whose capabilities or operation flags require a further check or a conversion
+// in each call. For example, with the operation flag FI_TRIGGER, each call must become a triggered operation.
+// The endpoint owns these tables. The endpoint builds them when it is opened, when it is enabled, and
+// whenever its flags change. So the functions of the tables in ops_tables.h need not check these capabilities
+// and flags.
 #pragma once
 
 #include <memory>

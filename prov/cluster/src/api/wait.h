@@ -1,13 +1,13 @@
 // Waits for a completion, an event, or a value of a counter. A waiting thread polls for kSpinBeforeSleep, and
-// then sleeps on the descriptors of the engines. If it cannot sleep (FI_WAIT_YIELD was asked for, or no
-// descriptor is free), it keeps polling. Between polls the thread yields the processor or sleeps for a
-// moment.
+// then sleeps on the descriptors of the engines. With FI_WAIT_YIELD, or if no descriptor is free, the thread
+// keeps polling. Between polls the thread yields the processor or sleeps for a moment.
 //
 // A cancelled thread (pthread_cancel) ends while it sleeps here, and nowhere else in the provider
-// (os/cancellation.h). At that moment the thread has removed no completion and holds no resource. The
-// functions from the ops table down to the sleep hold no lock, have no object to destroy, and contain no try
-// and no noexcept. So it does no harm if the C library ends the thread without unwinding it, or if the
-// unwinder does not understand the provider's code.
+// (os/cancellation.h). At that moment the thread has removed no completion. It holds no resource, except
+// perhaps the claim on a sleeper, which ends with the thread. The functions from the ops table down to the
+// sleep hold no lock, have no object to destroy, and contain no try and no noexcept. So it does no harm if
+// the C library ends the thread without unwinding it, or if the unwinder does not understand the provider's
+// code.
 //
 // fi_control(FI_GETWAIT) returns the descriptor on which waiting threads sleep. An application may sleep on
 // it only after fi_trywait. That call polls the engines, and arms them if nothing has arrived.
@@ -25,7 +25,8 @@
 
 namespace cluster::api {
 
-/// Returns 0 if the provider supports this wait object, else -FI_ENOSYS. FI_WAIT_SET needs a `set`.
+/// Returns 0 if the provider supports this wait object, else -FI_ENOSYS. FI_WAIT_SET needs a `set`; without
+/// one, returns -FI_EINVAL.
 inline int check_wait_object(const fi_wait_obj& object, const fid_wait* set) {
   switch (number_of(object)) {
     case FI_WAIT_NONE:
@@ -66,10 +67,10 @@ inline constexpr std::chrono::milliseconds kForever = engine::Sleeper::kForever;
 
 /// Repeats `attempt` until it returns a value other than -FI_EAGAIN, or until `timeout` milliseconds have
 /// passed. A negative timeout means no limit, and 0 means one attempt. `arm(sleeper)` returns how long the
-/// thread may safely sleep. It returns kForever if the sleeper will wake as soon as another attempt may
-/// succeed. If one of the two functions throws, wait_until() returns a negative libfabric error. A signal
-/// does not end the wait, because debuggers and job control send signals, and applications would mistake an
-/// early return for a failure. `waited`: a Progress or an EventWaitSet, which has the sleeper.
+/// thread can safely sleep. It returns kForever if the sleeper will wake as soon as another attempt may
+/// succeed. If `attempt` or `arm` throws, wait_until() returns a negative libfabric error. A signal does not
+/// end the wait, because debuggers and job control send signals, and applications would mistake an early
+/// return for a failure. `waited`: a Progress or an EventWaitSet, which has the sleeper.
 template <typename Waited, typename Attempt, typename Arm>
 ssize_t wait_until(Waited& waited, int timeout, Attempt&& attempt, Arm&& arm) {
   ssize_t result = guarded(attempt);

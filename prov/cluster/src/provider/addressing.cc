@@ -64,7 +64,7 @@ SocketAddress resolve_node(const char* node, const char* service, Family family,
       return {};
     }
   } else if (node == nullptr && family == Family::none) {
-    family = Family::v4;  // the caller accepts both families; every node has IPv4
+    family = Family::v4;  // the caller accepts both families; prefer IPv4, as resolve() does
   }
   return resolve(node, service, family, flags, reason);
 }

@@ -1,6 +1,6 @@
 // Determines the source and destination addresses that a caller of fi_getinfo asks for by node, service,
-// flags and hints. Only the functions of this file resolve names, so no other function waits for a name
-// server.
+// flags and hints. In the provider, only the functions of this file resolve names. So no other function waits
+// for a name server.
 #pragma once
 
 #include <rdma/fabric.h>
@@ -17,7 +17,7 @@ namespace cluster::provider {
 struct Addresses {
   SocketAddress source;       ///< if it is empty or a wildcard, the caller accepts any address of this node
   SocketAddress destination;  ///< empty if the caller gives none
-  std::uint16_t port = 0;     ///< the port of the source; set even if the caller names only a service
+  std::uint16_t port = 0;     ///< the port of `source`, even if `source` is a wildcard
   /// The family that the caller asks for; `none` if the caller accepts both families.
   SocketAddress::Family family = SocketAddress::Family::none;
 };

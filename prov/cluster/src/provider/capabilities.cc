@@ -117,8 +117,8 @@ bool is_progress(const fi_progress& field) {
 }
 
 /// Returns true if the value is allowed for callers of this API version. FI_MR_BASIC and FI_MR_SCALABLE are
-/// values of an enumeration and must not be combined with other bits. Since API version 1.5 there are other
-/// bits, by which the caller says what it supports.
+/// values of an enumeration and must not be combined with other bits. Since API version 1.5, mr_mode may
+/// instead contain other bits, which say what the caller supports.
 bool is_registration_mode(int mode, std::uint32_t version) {
   if ((mode & (FI_MR_BASIC | FI_MR_SCALABLE)) != 0) return mode == FI_MR_BASIC || mode == FI_MR_SCALABLE;
   return mode == 0 || !old_registration(version);
@@ -126,8 +126,8 @@ bool is_registration_mode(int mode, std::uint32_t version) {
 
 void check_domain(Check& check, const Capabilities& capabilities, const fi_domain_attr& hint,
                   const GetinfoCaller& caller) {
-  // Every value of control_progress is accepted, because control operations are complete when their call
-  // returns.
+  // Every known value of control_progress is accepted. Only passive endpoints distinguish the values
+  // (api/passive_endpoint.cc).
   check.that(is_progress(hint.control_progress), "unknown control_progress");
   check.that(is_progress(hint.data_progress), "unknown data_progress");
   check.that(number_of(hint.threading) >= FI_THREAD_UNSPEC && number_of(hint.threading) <= FI_THREAD_ENDPOINT,

@@ -43,7 +43,7 @@ struct CapabilityRow {
 /// The table of all capabilities. FI_SOURCE is granted only on request because it costs a look-up per
 /// message. FI_COLLECTIVE is granted only on request because an endpoint with this capability has to store
 /// messages of teams. FI_MULTICAST has only the transmit side, because libfabric lists it only for senders.
-/// Members of a group can receive without FI_MULTICAST.
+/// But an endpoint that only receives from a group must have FI_MULTICAST as well (api/mc.cc).
 inline constexpr CapabilityRow kCapabilityTable[] = {
     {FI_MSG, "FI_MSG", Grant::primary, kBothSides, kDgramAndMsg},
     {FI_TAGGED, "FI_TAGGED", Grant::primary, kBothSides, kMsg},
@@ -119,9 +119,9 @@ inline constexpr std::uint64_t kAccessCaps = FI_READ | FI_WRITE | FI_REMOTE_READ
 inline constexpr std::uint64_t kTransmitOpFlags =
     FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | FI_DELIVERY_COMPLETE;
 inline constexpr std::uint64_t kReceiveOpFlags = FI_COMPLETION | FI_MULTI_RECV;
-/// The orders of operations that are always granted, because they cost nothing. All other orders are
-/// supported as well, for operations of any size. But they may delay operations (protocol/ops.h: Ordering),
-/// so they are granted only if the hints ask for them.
+/// The orders of operations that FI_EP_RDM and FI_EP_MSG always grant, because these orders cost nothing.
+/// They support all other orders as well, for operations of any size. But the other orders may delay
+/// operations (protocol/ops.h: Ordering), so they are granted only if the hints ask for them.
 inline constexpr std::uint64_t kFreeOrder = FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_ATOMIC_RAR |
                                             FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW;
 inline constexpr std::uint64_t kMessageOrder =
@@ -194,10 +194,11 @@ struct GetinfoCaller {
   std::uint32_t provider_version = 0;
 };
 
-/// Returns an empty text if the provider can satisfy the hints, else a text for the log that names the first
-/// mismatch. Any attribute struct in the hints may be missing. A field of zero means that the caller accepts
-/// any value. A mode field is different: zero means that the caller supports no mode. The provider accepts
-/// zero there too, because it needs no mode. Names and addresses are checked in interface_addresses.h.
+/// Returns an empty text if the provider can satisfy the hints. Otherwise returns a text for the log, which
+/// names the first mismatch. Any attribute struct in the hints may be missing. A field of zero means that the
+/// caller accepts any value. A mode field is different: zero means that the caller supports no mode. The
+/// provider accepts zero there too, because it needs no mode. Names and addresses are checked in
+/// interface_addresses.h.
 std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities,
                           const GetinfoCaller& caller);
 

@@ -2,9 +2,10 @@
 // contain several libfabrics: some MPI packages include their own copy under another file name, and some load
 // it with RTLD_LOCAL. Another libfabric may have another version and other struct sizes. If the plugin were
 // linked to libfabric, the dynamic linker might bind it to the wrong one. Therefore the plugin has no
-// DT_NEEDED entry for libfabric. bind_core() finds the core from the address from which fi_prov_ini was
-// called, and the core's functions with dlsym. dlsym returns the newest version of each function, which
-// supports the fields that later versions appended to fi_info.
+// DT_NEEDED entry for libfabric. bind_core() gets the address of the code that has called fi_prov_ini. The
+// core is the shared object that contains this address. bind_core() finds the core's functions with dlsym.
+// dlsym returns the newest version of each function, which supports the fields that later versions appended
+// to fi_info.
 //
 // core_binding.cc defines functions that have libfabric's own names and call the core. They are hidden inside
 // the plugin. The inline functions of libfabric's headers (fi_allocinfo, FI_WARN, ...) call them. Before

@@ -88,8 +88,8 @@ bool copy_auth_key(const Attributes* hint, std::uint32_t version, Attributes& at
   return true;
 }
 
-/// Returns true if the endpoints of this caller will seal their frames. The hints are not checked yet, so a
-/// key that is not allowed counts as well.
+/// Returns true if the endpoints of this caller will seal their frames. hint_mismatch() must have accepted
+/// the hints, so any key in them is allowed.
 bool seals(const Options& options, const fi_info& hints, std::uint32_t version) {
   return !options.text(Options::Name::key_file).empty() || options.from_user(Options::Name::key) ||
          api::GivenAuthKey(api::attributes_at(hints.ep_attr), version).size != 0 ||
@@ -146,8 +146,8 @@ int GetInfo::get(std::uint32_t version, const char* node, const char* service, s
                  const fi_info* hints, fi_info** list) {
   *list = nullptr;
   // With this flag the caller is a layered provider (ofi_rxm, ofi_rxd) that looks for a provider to build on.
-  // The caller gets nothing, because this provider has all that these two add. If they built on this
-  // provider, their answers would come before its own answers.
+  // The caller gets nothing, because this provider itself has all that ofi_rxm and ofi_rxd add. If they built
+  // on this provider, libfabric would list their answers before this provider's own answers.
   if ((flags & kCoreProviderOnly) != 0 && !options_.boolean(Options::Name::test_layers)) return -FI_ENODATA;
   const fi_info& asked = api::attributes_at(hints);
   std::string reason = "the fabric or domain in the hints belongs to another provider";

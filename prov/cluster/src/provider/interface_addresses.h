@@ -14,10 +14,10 @@ namespace cluster::provider {
 
 using link::InterfaceAddress;
 
-/// Returns all addresses of all interfaces that are up: first the best address of each interface, best
-/// interface first, and then the other addresses. If `wanted` belongs to no interface but is local by a
-/// route, adds it at the end. Returns an empty list if no interface is usable. If the kernel cannot list the
-/// interfaces, sets `error` to an errno.
+/// Returns all addresses of all interfaces that are up. The best IPv4 address and the best IPv6 address of
+/// each interface come first, those of the best interface at the front. Then the other addresses follow. If
+/// `wanted` belongs to no interface but is local by a route, adds it at the end. Returns an empty list if no
+/// interface is up and has an address. If the kernel cannot list the interfaces, sets `error` to an errno.
 std::vector<InterfaceAddress> list_interface_addresses(const SocketAddress& wanted, int& error);
 
 /// Returns the name of the address's network, for example "10.88.0.0/24".

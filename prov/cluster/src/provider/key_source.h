@@ -17,8 +17,8 @@ namespace cluster::provider {
 
 /// The keys of an endpoint that is being opened, or the reason why it must not be opened.
 struct KeyFindings {
-  std::optional<seal::Credentials> credentials;  ///< empty if there is no key and none is required
-  /// The cause and the remedy, if the endpoint must not be opened; otherwise empty.
+  std::optional<seal::Credentials> credentials;  ///< empty if the endpoint uses no key, or on error
+  /// If the endpoint must not be opened, the cause and the remedy; otherwise empty.
   std::string error;
   std::string source;  ///< where the keys come from, as a text for the log
 
@@ -47,8 +47,8 @@ class KeySource {
   std::shared_ptr<const crypto::Cryptography> cryptography_;
 };
 
-/// Returns the text of a file that only its owner can read. For any other file, returns nothing and sets
-/// `error` to the cause.
+/// Returns the text of a regular file that belongs to this user, that no other user may read or write, and
+/// that has at most 4096 bytes. For any other file, returns nothing and sets `error` to the cause.
 std::optional<std::string> read_secret_file(const std::string& path, std::string& error);
 /// Parses one or two keys in hexadecimal digits, separated by white space or commas. Ignores comments, which
 /// begin with # and end with the line. For any other text, returns nothing and sets `error` to the cause.

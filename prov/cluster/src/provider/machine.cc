@@ -30,7 +30,8 @@ namespace {
 /// endpoint will need one descriptor for each peer on the same node.
 constexpr std::size_t kSpareDescriptors = 8;
 
-/// Returns a text with " name=value" for each counter that is not 0.
+/// Returns a text with " name=value" for each counter that is not 0. If all counters are 0, says that the
+/// endpoint was not used.
 std::string text_of(const Counters& counters) {
   std::string text;
   counters.each([&text](const char* name, std::uint64_t value, const char*) {
@@ -112,7 +113,8 @@ os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>
 }
 
 /// Returns an epoch derived from the real time. Therefore each incarnation of an address has a larger epoch
-/// than the one before, even if the process or the node has restarted.
+/// than the incarnation before, even if the process or the node has restarted. This does not hold if the
+/// clock was set back (docs/protocol.md).
 std::uint64_t epoch_of(Clock& clock) {
   return static_cast<std::uint64_t>((clock.now().time_since_epoch() + clock.realtime_offset()).count());
 }
@@ -190,8 +192,8 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   if (port == nullptr) return nullptr;
   const SocketAddress name = port->name();
   auto resources = std::make_shared<EngineResources>(name, log_);
-  // This call must be made before the first thread starts. While a process has one thread, the kernel
-  // registers it without waiting.
+  // This call comes before the provider starts its first thread. The kernel registers a process without
+  // waiting while the process has only one thread.
   os::register_process_fence();
   const Environment environment{clock_, random_, log_, resources->counters, fence()};
   const bool sessions = request.type == engine::EndpointType::rdm;
@@ -261,8 +263,8 @@ std::unique_ptr<protocol::RegionOffers> Machine::open_region_offers() {
       clock_, random_, log_, [this](const SocketAddress& endpoint) { return endpoint_keys_.of(endpoint); });
 }
 
-/// Makes the progress thread run the engine and answer cluster-info's requests about it, until the returned
-/// handle is destroyed.
+/// Makes the progress thread run the engine, and answer cluster-info's requests about the engine, until the
+/// returned handle is destroyed. Returns null if there is no progress thread.
 std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const EndpointSetup& setup) {
   auto clients = std::make_shared<BackgroundClients>();
   int error = 0;

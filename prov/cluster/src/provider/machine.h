@@ -23,7 +23,8 @@
 namespace cluster::provider {
 
 /// The keys of the endpoints of this process, by endpoint name. Objects that serve several endpoints, such as
-/// the registered memory of a domain, find the keys here. Any thread may call the methods.
+/// the region directory of a domain (shm/region_directory.h), find the keys here. Any thread may call the
+/// methods.
 class EndpointKeys {
  public:
   /// Adds keys. They are removed when the returned handle is destroyed.

@@ -92,7 +92,8 @@ class Options {
   struct Value {
     std::string text;          ///< the value, if the kind is text, path, choice or secret
     std::uint64_t number = 0;  ///< the value of all other kinds; for ports: first port | last port << 16
-    /// What the user has written, or a placeholder if the option is a secret. Empty if the default applies.
+    /// The text that the user has written, or a placeholder if the option is a secret. Empty if the default
+    /// applies.
     std::string written;
   };
 
@@ -106,7 +107,8 @@ class Options {
 /// The variable has no effect, but its user expects an effect.
 struct UnknownOption {
   std::string name;
-  /// A log line: says that the variable has no effect, and names the option with the most similar name.
+  /// A log line. It says that the variable has no effect. It names the option with the most similar name, if
+  /// any name is similar.
   std::string line;
 };
 

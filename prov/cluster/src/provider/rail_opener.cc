@@ -14,8 +14,8 @@
 namespace cluster::provider {
 namespace {
 
-/// Returns the remedy, which the log line names after os::error_text(). Port 0 means that the endpoint asked
-/// for any free port of `range`.
+/// Returns the remedy for `error`, as a text that follows os::error_text() in the log line. Port 0 means that
+/// the endpoint asked for any free port of `range`.
 std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
   switch (error) {
     case EADDRINUSE:
@@ -31,7 +31,8 @@ std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
   }
 }
 
-/// Opens a port with the number of `wanted`. If this number is 0, opens the first free port of `range`.
+/// Opens a port with the number of `wanted`. If this number is 0, opens the first free port of `range`, or
+/// one that the kernel chooses if there is no range.
 std::shared_ptr<os::UdpPort> open_within(const SocketAddress& wanted, const PortRange& range, int& error) {
   if (wanted.port() != 0 || range.any()) return os::UdpPort::open(wanted, error);
   for (std::uint32_t number = range.first; number <= range.last; ++number) {

@@ -42,9 +42,9 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
 std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
                                           std::string& reason);
 
-/// The rails of one endpoint. The first rail has the address that is the endpoint's name. All vectors are in
-/// the same order. The rails over RDMA devices are the last. They have entries in `verbs`, but none in
-/// `ports` and `places`.
+/// The rails of one endpoint. The first rail has the address that is the endpoint's name. The order is the
+/// same in all vectors, and the rails over RDMA devices come last. `ports` and `places` have entries only for
+/// the other rails, and `verbs` only for the rails over RDMA devices.
 struct OpenedRails {
   std::vector<std::shared_ptr<os::UdpPort>> ports;
   std::vector<InterfaceAddress> places;
@@ -73,8 +73,8 @@ std::shared_ptr<os::UdpPort> open_port(const InterfaceAddress& place, std::uint1
 /// `sessions`: see choose_link().
 bool add_rail(const InterfaceAddress& place, std::shared_ptr<os::UdpPort> port, const Options& options,
               const Environment& environment, bool sessions, OpenedRails& rails);
-/// Adds the rails that FI_CLUSTER_RAILS determines. `named`: the address of the first rail. If an interface
-/// cannot be used, logs a warning and adds no rail for it.
+/// Adds the rails that FI_CLUSTER_RAILS determines. `named`: the address of the first rail. If this side
+/// cannot use an interface, it logs a warning and adds no rail for that interface.
 void add_further_rails(std::span<const InterfaceAddress> places, const InterfaceAddress& named,
                        const Options& options, const Environment& environment, OpenedRails& rails);
 /// Adds the rails over RDMA devices. `keyed`: the endpoint has a key. If no rail could be added although

@@ -3,10 +3,10 @@
 //
 // Each endpoint listens on an abstract UNIX socket. The socket's name is kReportSocketPrefix followed by the
 // endpoint's address. Therefore /proc/net/unix shows all endpoints of a network namespace. Because the socket
-// is abstract, nothing has to be removed after a crash. A client requests a report by opening a connection,
-// so the server reads no bytes from the client. The server asks the kernel for the client's user. Only the
-// endpoint's own user and root get an answer. The answer is one message with a memfd that contains the report
-// (base/report.h). Therefore the server can send an answer of any length at once, and never waits for a
+// is abstract, nothing has to be removed after a crash. A client requests a report when it opens a
+// connection, so the server reads no bytes from the client. The server asks the kernel for the client's user.
+// Only the endpoint's own user and root get an answer. The answer is one message with a memfd that contains
+// the report (base/report.h). Therefore the server can send even a long answer at once, and never waits for a
 // client.
 //
 // The progress thread runs the server (os/progress_thread.h). If another thread holds the engine lock, the
@@ -36,7 +36,7 @@ inline constexpr std::string_view kReportSocketPrefix = "cluster-info-1/";
 
 class ReportServer {
  public:
-  /// Fills the report. Returns false if another thread holds the engine lock.
+  /// A function that fills the report. It returns false if another thread holds the engine lock.
   using Describe = std::function<bool(Report&)>;
 
   /// Opens the socket. If that fails, returns null and sets `reason` to the cause.
