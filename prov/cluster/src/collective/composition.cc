@@ -175,6 +175,10 @@ Step combine_among(Schedule& schedule, std::span<const Member> list, std::size_t
 /// true, the member first combines each received block with its own block of the same index. At the end it
 /// has the block i + `shift` + 1 combined from all members. If `combines` is false, the member stores the
 /// received blocks, and at the end has all blocks.
+///
+/// After kPhaseNumbers rounds, the message numbers begin again. Then a message matches the right receive only
+/// if both sides begin the messages of one number in the order of the rounds. The receives wait for the same
+/// step, so they begin in this order. Each send waits for the send of the same number before it.
 Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t self, unsigned phase,
                  const Blocks& blocks, std::size_t shift, bool combines, Step after) {
   const std::size_t count = list.size();
@@ -188,7 +192,8 @@ Step around_ring(Schedule& schedule, std::span<const Member> list, std::size_t s
     const unsigned number = phase * kPhaseNumbers + static_cast<unsigned>(round % kPhaseNumbers);
     const Bytes leaving = blocks[(self + shift + 2 * count - round) % count];
     const Bytes own = blocks[(self + shift + 2 * count - 1 - round) % count];
-    done.push_back(schedule.send(next, number, leaving, {here}));
+    const Step same_number = round < kPhaseNumbers ? kStart : done[1 + round - kPhaseNumbers];
+    done.push_back(schedule.send(next, number, leaving, {here, same_number}));
     if (!combines) {
       here = schedule.receive(previous, number, own, {after});
       continue;

@@ -1,5 +1,6 @@
 #include "collective/schedule.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "protocol/atomic_arithmetic.h"
@@ -30,11 +31,15 @@ Bytes Schedule::scratch(std::size_t size) {
 
 void ScheduleRun::finish(Step step) {
   ++done_;
+  const std::size_t first = ready_.size();
   for (Step edge = schedule_.actions()[step].first_edge; edge != kStart;
        edge = schedule_.edges()[edge].next) {
     const Step after = schedule_.edges()[edge].to;
     if (--schedule_.actions()[after].awaited == 0) ready_.push_back(after);
   }
+  // The newest edge comes first in the list. So the new ready actions are in the reverse of their order in the
+  // schedule.
+  std::reverse(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end());
 }
 
 void ScheduleRun::perform(const Action& action) const {

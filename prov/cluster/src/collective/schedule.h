@@ -142,8 +142,8 @@ class ScheduleRun {
   void finish(Step step);
   void perform(const Action& action) const;
 
-  /// Begins the ready actions in the order in which they became ready. At first this is the order of the
-  /// schedule. But if several actions wait for the same step, finish() makes the latest of them ready first.
+  /// Begins the ready actions in the order in which they became ready. Actions that became ready at the same
+  /// moment begin in the order of the schedule.
   template <typename Issue>
   void proceed(Issue& issue) {
     for (; next_ready_ < ready_.size(); ++next_ready_) {

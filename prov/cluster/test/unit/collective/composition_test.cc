@@ -345,7 +345,23 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Teams, Composition, testing::ValuesIn(cases()));
 
-/// No member leaves a barrier before the last one has come.
+/// A ring of so many nodes uses message numbers twice.
+TEST(LongRing, MatchesMessagesWhoseNumbersRepeat) {
+  constexpr std::size_t kNodes = 300, kCount = kLong / sizeof(Value);
+  std::vector<Values> sums_at(kNodes);
+  ScheduledTeam team(kNodes, 1, 7);
+  for (Member member = 0; member < kNodes; ++member) {
+    sums_at[member] = contribution(member, kCount);
+    team.start(member, {.kind = Kind::allreduce,
+                        .reduction = {wire::AtomicOp::sum, wire::AtomicType::uint32},
+                        .source = const_bytes(sums_at[member]),
+                        .target = bytes(sums_at[member])});
+  }
+  ASSERT_TRUE(team.run());
+  const Values expected = sums(kNodes, kCount);
+  for (const Values& sum : sums_at) ASSERT_EQ(sum, expected);
+}
+
 /// The messages that a member of two on two nodes sends before it has heard of the other.
 std::size_t sent_at_once(Member self, const Arguments& arguments) {
   const std::vector<std::size_t> nodes{0, 1};
@@ -372,6 +388,7 @@ TEST(TwoNodes, BroadcastInOnePiece) {
   EXPECT_EQ(sent_at_once(0, {.kind = Kind::broadcast, .target = bytes(buffer)}), 1u);
 }
 
+/// No member leaves a barrier before the last one has come.
 TEST(Barrier, WaitsForEveryMember) {
   for (std::size_t members = 1; members <= 33; ++members) {
     for (const std::size_t per_node : {std::size_t{1}, std::size_t{3}, members}) {
