@@ -5,24 +5,24 @@
 // messages that wait to share a frame (packing_policy.h) leave eventually. A run is one call of run(). If a
 // thread of the application sleeps and nothing has happened for kQuietRuns runs, the progress thread sleeps
 // on the same descriptor as that thread. So a waiting process uses no processor time, and the next event
-// wakes both threads. If the event was only a deadline and the application's thread goes back to sleep, the
-// progress thread does the same.
+// wakes both threads. If the application's thread goes back to sleep within kTurnsOfAWake turns, the progress
+// thread does the same.
 //
 // If there are more processes than processors, the runs begin late, and they take time from applications that
 // wait for a processor. So after a run that began late by kLate or more, the thread rests for kLateRest times
-// the delay.
+// the delay, but at most kRestMax.
 //
 // With automatic progress (FI_PROGRESS_AUTO), each run chooses one of three states:
 //   serving      The application has taken no turn since the last run, so the progress thread takes one. If
 //                nothing has arrived, the thread sleeps with all sources armed, and the next frame or segment
 //                wakes it.
 //   standing by  The application polls, and no frame has arrived. The progress thread sleeps without asking
-//                local peers to ring the doorbell, because each ring would cost them a useless system call.
+//                local peers to ring the doorbell, because to ring it would cost them useless system calls.
 //                If the application stops polling, a peer that waits for an answer rings without being asked
 //                (LocalPeers::ring_unheard). Any other peer is served within kStandBy.
-//   away         The application polls while frames arrive, or one of its threads sleeps on the engine. The
-//                progress thread sleeps for a short time without the descriptor. With the descriptor, each
-//                frame would wake both threads.
+//   away         The application polls, and frames arrive or one of its threads has ever slept on the engine.
+//                The progress thread sleeps for a short time without the descriptor. With the descriptor,
+//                each frame would wake both threads.
 //
 // Call all methods under the engine lock, unless a comment says otherwise.
 #pragma once
@@ -63,14 +63,16 @@ class BackgroundRunner {
   void set_automatic() { automatic_.store(true, std::memory_order_relaxed); }
   /// Called when a thread of the application is about to sleep on the engine.
   void application_sleeps() { application_sleeps_ = true; }
-  /// Returns true if the application has polled since the last call. In this case the progress thread has
-  /// nothing to do. The progress thread calls this without the engine lock, so that a polling application
-  /// remains the only user of that lock (base/lock.h).
+  /// Returns true if the application has polled since the last call, so that the progress thread has nothing
+  /// to do. Returns false with automatic progress, or if a stream begins or ends (packing_policy.h). The
+  /// progress thread calls this without the engine lock, so that a polling application remains the only user
+  /// of that lock (base/lock.h).
   bool application_polls();
   /// Returns when to call application_polls() again after it has returned true.
   os::NextWake next_check();
   /// Returns a lower bound on the time since the application last took a turn. Returns zero if that is
-  /// unknown, for example because the application sleeps on the engine. Only the progress thread calls this.
+  /// unknown, for example because the application has ever slept on the engine. Only the progress thread
+  /// calls this.
   Duration application_away() const;
   /// Takes a turn if one is needed, and returns when the progress thread must call again.
   os::NextWake run();

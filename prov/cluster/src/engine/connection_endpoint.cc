@@ -23,8 +23,8 @@ void ConnectionEndpoint::send(const SocketAddress& to, const Message& message) {
   pending_ = true;
 }
 
-/// Returns false if the message must be sent later. If no transport reaches the peer, the message is dropped,
-/// and the watch of the peer ends.
+/// Returns false if the message must be sent later. If the message cannot be sent at all, for example because
+/// no transport reaches the peer, the message is dropped, and the watch of the peer ends.
 bool ConnectionEndpoint::deliver(const Letter& letter) {
   const ConstBytes slice = letter.bytes.span();
   protocol::SendOp op{.slices = {&slice, 1}, .length = slice.size()};
@@ -110,7 +110,7 @@ void ConnectionEndpoint::leave(const SocketAddress& name) {
   if (peer != nullptr && peer->transport() != nullptr) reach_.leave(*peer);
 }
 
-/// Called when the watched peer is lost or closes, or when a fetched message is here or lost.
+/// Called when the watched peer is lost or closes, or when a fetched message has arrived or is lost.
 void ConnectionEndpoint::received(void* context, Status status, std::size_t length) {
   if (context == &fetched_) {
     fetched_.under_way = false;
@@ -146,8 +146,9 @@ void ConnectionEndpoint::advance() {
   pending_ |= ending || !unsent_.empty() || !messenger_.matcher().queues().internal().stored().empty();
 }
 
-/// Takes out of the store the oldest message that has arrived whole. Returns false if there is none. Messages
-/// behind one that is being fetched wait, because messages are processed in order.
+/// Finds the oldest stored message that is whole or announced. Processes a whole message, and begins to fetch
+/// an announced one. Returns false if there is nothing to do now. Messages behind one that is being fetched
+/// wait, because messages are processed in order.
 bool ConnectionEndpoint::take_stored() {
   if (fetched_.under_way) return false;
   if (const std::size_t size = fetched_.bytes.size; size != 0) {

@@ -1,15 +1,15 @@
-// Connects a connection (FI_EP_MSG) or a passive endpoint with the engine. Connection messages are sent like
-// all other messages. When they arrive, they wait in the store of unexpected messages until the end of the
-// turn.
+// Lets one end of a connection (FI_EP_MSG), or a passive endpoint, use the engine. Connection messages are
+// sent like all other messages. When they arrive, they wait in the store of unexpected messages until the end
+// of the turn.
 //
-// The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, it leads
-// to this endpoint itself, which never sends to itself. Each receive of the application names this handle as
-// its sender, so no message of a stranger ever matches the receive. The other entries are endpoints to which
-// connection messages go. A passive endpoint removes such an entry when its message has arrived there or has
-// failed. So a passive endpoint forgets the endpoints that have requested a connection.
+// The endpoint has an address table of its own. Handle 0 leads to the peer. Until there is a peer, handle 0
+// leads to this endpoint itself, which never sends to itself. Each receive of the application names handle 0
+// as its sender, so no message of a stranger ever matches the receive. The other entries are endpoints to
+// which connection messages go. A passive endpoint removes such an entry when the message to that endpoint
+// has completed or failed. So a passive endpoint forgets the endpoints that have requested a connection.
 //
-// The endpoint watches a peer by means of a receive that nothing matches. The engine checks that a peer is
-// alive as long as a receive waits for that peer, and ends the receive when the peer is lost.
+// To watch a peer, the endpoint posts a receive that no message matches. As long as a receive waits for a
+// peer, the engine checks that this peer is alive. If the peer is lost, the engine ends the receive.
 #pragma once
 
 #include <deque>

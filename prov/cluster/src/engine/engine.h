@@ -1,6 +1,6 @@
 // The engine of one endpoint. All calls from outside go through this class: each method takes the engine lock
 // and calls the objects below. These objects take no lock, and each knows only the objects declared before
-// it. Only the progress thread reads a few values without the lock, to see whether the application polls
+// it. A few values are read without the lock, for example to see whether the application polls
 // (run_in_background()).
 //
 //   down   send() -> Messenger -> the peer's carrier -> the peer's transport
@@ -12,8 +12,8 @@
 //   GroupTable          multicast groups              BackgroundRunner    turns of the progress thread
 //   CollectiveEndpoint  collective operations         ConnectionEndpoint  one end of an FI_EP_MSG connection
 //
-// The engine makes progress in poll() and try_poll(). api/ calls them in every call of the application that
-// reads a queue or a counter, or that waits.
+// The engine makes progress in poll() and try_poll(). api/ calls these whenever the application reads a queue
+// or a counter, or waits.
 #pragma once
 
 #include <atomic>
@@ -66,7 +66,7 @@ class Engine {
   /// operation is refused and no completion follows.
   Status send(const protocol::SendOp& op);
   Status receive(const protocol::RecvOp& op);
-  /// If the fast lane of the peer is open, performs a ShortSend to the peer or posts a ShortReceive from it.
+  /// Performs a ShortSend to the peer if the peer's fast lane is open, or posts a ShortReceive from the peer.
   /// The `handle` of a ShortReceive may also be kAddrUnspec (any sender). Returns false if it did nothing;
   /// the caller then calls send() or receive().
   template <typename ShortOp>
@@ -112,7 +112,7 @@ class Engine {
     return locked([&] { return act(collective_.collectives()); });
   }
   /// Makes this the engine of one end of a connection, or of a passive endpoint. Call open_connection()
-  /// before attach(), to which the caller then passes connection_addresses().
+  /// before attach(), and pass connection_addresses() to attach().
   template <typename Listener>
   void open_connection(Listener& listener) {
     connection_.emplace(parts_.name, peers_, messenger_, loop_, reach_);

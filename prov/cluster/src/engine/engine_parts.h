@@ -60,7 +60,8 @@ struct EngineParts {
   /// Opens sockets that receive frames of multicast groups. If `multicast` is null, members of groups get
   /// messages only by unicast.
   std::unique_ptr<link::MulticastJoiner> multicast = nullptr;
-  /// The endpoints of this endpoint's domain. A peer that knows one of them can ask it to confirm the others.
+  /// The endpoints of this endpoint's domain. A peer that knows one of these endpoints can ask that endpoint
+  /// to confirm the others.
   /// Null if this endpoint is the only one.
   std::shared_ptr<const EndpointRoster> roster = nullptr;
   /// The memory that is registered in the endpoint's domain.

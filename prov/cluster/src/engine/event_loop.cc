@@ -11,8 +11,8 @@ using transport::Turn;
 
 namespace {
 
-/// While memory or space in the unexpected store is missing, the engine takes turns at this interval. No
-/// event announces that memory or space is free again.
+/// As long as memory, or space in the unexpected store, is missing, the engine takes turns at this interval.
+/// No event announces that memory or space is free again.
 constexpr Duration kTurnRetry = 10ms;
 
 constexpr Duration kTurnMax = 100ms;
@@ -31,7 +31,7 @@ bool EventLoop::run_by_clock() {
   return true;
 }
 
-/// If memory runs out, the turn ends, and the next turn continues its work (base/end_of_memory.h). An
+/// If memory runs out, the turn ends, and the next turn continues the work (base/end_of_memory.h). An
 /// endpoint that is not enabled yet has no address vector to check senders, and no queue for completions.
 /// Until it is enabled, arrivals wait in its sockets.
 bool EventLoop::run_once(PollScope scope) {

@@ -7,8 +7,8 @@
 // only the rings of peers on this node, for the fast lane (shm/fast_lane.h). A short turn reads only the
 // network, for the frame lanes (reliability/frame_lane.h). Everything else waits for a full turn.
 //
-// Before a thread sleeps, arm() makes sure that the waiter wakes it (waiter.h). Call wake_sleepers() after
-// every change for which a sleeping thread must take a turn.
+// Before a thread sleeps, arm() makes sure that the waiter wakes the thread (waiter.h). Call wake_sleepers()
+// after every change for which a sleeping thread must take a turn.
 #pragma once
 
 #include <algorithm>
@@ -55,7 +55,8 @@ class EventLoop {
   [[gnu::noinline]] bool run_short(Read& read);
   /// The common part of send, write, read, atomic and collective operations. It finds the peer, closes the
   /// peer's fast lane, and opens a carrier if the peer has none. Then it calls act(channel), which starts the
-  /// operation. The operation leaves at once or, if `more` is true, together with the operations that follow.
+  /// operation. The transport decides whether the operation leaves at once, or together with operations that
+  /// follow. `more`: true if the application has announced such operations.
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
   /// Makes the next turn a full turn. Called after an action outside of turns, because that action may leave
@@ -188,8 +189,8 @@ bool EventLoop::run_calm(Read& read) {
   if (arrivals == Arrivals::other) return false;
   lane_->settle_posted();
   if (arrivals == Arrivals::none) {
-    // While writes are posted, full turns are needed more often, because a full turn takes back writes that a
-    // target does not read.
+    // As long as posted writes are pending, full turns are needed more often, because a full turn takes back
+    // writes that a target does not read.
     const bool posted = !lane_->posted_idle();
     const std::uint64_t rest = posted ? transport::Transport::kTicksPerLook : rest_;
     if (parts_.environment.clock.ticks() - ticks_ > rest) return run_by_clock();

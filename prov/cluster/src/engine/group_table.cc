@@ -21,17 +21,17 @@ namespace {
 
 constexpr std::size_t kBurst = link::MulticastReceiver::kBurst;
 constexpr std::size_t kBurstsMax = 64;       ///< the largest number of bursts that one turn reads
-constexpr std::size_t kBodiesPerTurn = 256;  ///< how many bodies one turn delivers from each member
+constexpr std::size_t kBodiesPerTurn = 256;  ///< how many segments one turn delivers from each member
 constexpr std::size_t kBodyMin = 256;
 /// The time after which the table retries work that got no memory. No event announces that memory is free
 /// again.
 constexpr Duration kRetryInterval = 10ms;
-/// The limit for a lost member. All its data is delivered at once, because this data cannot be delivered
-/// later.
+/// The limit for a lost member. All data of the member is delivered at once, because this data cannot be
+/// delivered later.
 constexpr std::size_t kAllBodies = SIZE_MAX;
 
 /// The time between two reads of an empty socket. Each read is a system call, and without this limit a
-/// process that polls would make one in every turn. (A sleeping thread needs no reads, because the socket
+/// process that polls would read in every turn. (A sleeping thread needs no reads, because the socket
 /// wakes it.) The members of a team mostly wait for something other than the group. So the interval grows for
 /// a team's socket, unless an operation waits for the group.
 constexpr Duration kPollInterval = 4us;
@@ -242,7 +242,8 @@ void GroupTable::on_channel_failed(protocol::Channel& channel, Status status) {
   }
 }
 
-/// Reads until the socket is empty, because the group would report unread frames as missing.
+/// Reads until the socket is empty, but at most kBurstsMax bursts. If frames may be left, sets
+/// GroupEntry::unread, so that the group does not report them as missing.
 std::size_t GroupTable::receive(Time now, GroupEntry& entry) {
   if (now < entry.next_poll) return 0;
   std::size_t arrivals = 0;

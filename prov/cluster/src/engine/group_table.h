@@ -3,12 +3,13 @@
 //
 //   down   send() -> GroupProtocol (completions) -> SenderStream -> link, or carriers of members
 //   up     run(): sockets of the groups -> Group -> ReceiverStream -> GroupProtocol (matching), in order
-//          on_group_segment(): control segments that members send over their carriers, from Messenger
+//          on_group_segment(): what members send over carriers (control segments, repairs), from Messenger
 //
 // To send to a group, the application passes the group's handle instead of a peer's handle. Each member is
-// also a peer of this endpoint. When the group learns of a member, this endpoint opens a carrier to it. When
-// the peer is lost, the group loses the member. If the application has passed no list of the members
-// (JoinOp::roster), only peers in the address vector can become members.
+// also a peer of this endpoint. When the group learns of a member, this endpoint opens a carrier to the
+// member. When the peer is lost, the group loses the member. If the application has passed no list of the
+// members (JoinOp::roster), a peer can become a member only if it is in the address vector, or if a transport
+// vouches for it.
 #pragma once
 
 #include <cstdint>
@@ -129,7 +130,8 @@ class GroupTable final : public protocol::GroupArrivals, private transport::Wake
   std::size_t receive_frames(Time now, GroupEntry& entry, const link::InFrame& frame);
   bool receive_frame(Time now, GroupEntry& entry, const wire::FrameView& view, const link::InFrame& frame);
   void reach_members(GroupEntry& entry);
-  /// Delivers at most `bodies` frame bodies from a member. Returns true if more data is left.
+  /// Delivers at most `bodies` segments from a member. (The body of a frame contains one segment or several.)
+  /// Returns true if more data is left.
   bool deliver(GroupEntry& entry, group::Member& member, std::size_t bodies);
   void turn(Time now, GroupEntry& entry);
   void take_turn(Time now, GroupEntry& entry);

@@ -1,6 +1,6 @@
-// Lets a thread that waits for a queue or a counter sleep until one of its engines has work or another thread
-// wakes the sleeper. A sleeper combines the descriptors of the engines and of a signal into one descriptor.
-// The application may also sleep on that descriptor.
+// A thread sleeps on a sleeper to wait for a queue or a counter. The thread wakes when one of the engines of
+// the queue or counter has work, or when another thread calls wake(). A sleeper combines the descriptors of
+// the engines and of a signal into one descriptor. The application may also sleep on that descriptor.
 #pragma once
 
 #include <chrono>

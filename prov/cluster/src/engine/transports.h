@@ -1,7 +1,7 @@
 // The transports of an endpoint, nearest first. The engine itself creates the transports self, shared memory
-// and network. It uses parts of them that are not in the interface of a transport: the fast lane, datagrams,
-// the link of groups. All other transports come from EngineParts::further_transports. The event loop treats
-// all transports alike (transport/transport.h).
+// and network. It uses parts of them that are not in the interface of a transport: the fast lane, the frame
+// lanes, short turns, and datagrams. All other transports come from EngineParts::further_transports. In full
+// turns, the event loop treats all transports alike (transport/transport.h).
 #pragma once
 
 #include <memory>

@@ -61,7 +61,7 @@ bool met(const Member& member, const Role& own) {
 }
 
 /// Sends the member this side's role and the start of this side's stream, if they are due. Returns false if
-/// the carrier had no space.
+/// one of the two is still due, for example because the carrier had no space.
 bool introduce(Member& member, const GroupSettings& own, std::uint32_t stream, bool leaving) {
   if (member.join_due && !leaving) {
     const Segment join{.kind = SegmentKind::group_join,

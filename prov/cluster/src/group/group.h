@@ -8,9 +8,9 @@
 //
 // The caller passes in time, frames, segments and carriers. It calls run() after each event and at
 // deadline(), reads the delivered messages from the streams, and reads events(). The group itself calls only
-// carriers and the link. A call of run() usually serves only the members from which something has arrived.
-// Otherwise, in a group of a thousand members, each segment would require a check of all members. A call
-// serves all members after a deadline, or if the stream of this side has sent segments or has new listeners.
+// carriers and the link. Usually run() serves only the members from which something has arrived. Otherwise,
+// in a group of a thousand members, each segment would require a check of all members. After a deadline, or
+// if the stream of this side has sent segments or has new listeners, run() serves all members.
 //
 // A group needs memory for up to kStreamWindow frames of this endpoint, and for as many of each member that
 // sends. In addition, the group needs about 300 bytes for each member, and the memory that SpareBodies keeps.
@@ -48,7 +48,7 @@ struct GroupSettings {
 struct GroupEvent {
   enum class Kind : std::uint8_t {
     left,      ///< the member has announced that it leaves
-    removed,   ///< this side has removed the member, because it did not answer
+    removed,   ///< this side has removed the member, because the member did not answer
     expelled,  ///< the member has removed this side, because this side did not answer
     unicast,   ///< multicast does not reach the member
   };
@@ -81,13 +81,13 @@ class Group {
   const GroupSettings& settings() const { return settings_; }
 
   Member* find(const SocketAddress& name);
-  /// Returns the member with this name, or adds it. `carrier` may be null. This side sends its join to the
-  /// member once the member has a carrier.
+  /// Returns the member with this name. Adds the member if there is none. Sets the owner and the carrier of
+  /// the member. `carrier` may be null. This side sends its join to the member once the member has a carrier.
   Member& meet(const SocketAddress& name, void* owner, carrier::Carrier* carrier);
   void lose(Member& member, Status why);
   /// Returns true once this side and every member of the roster have exchanged their joins and starts.
-  /// Without a roster, this must be true for every known member, and existing members must have had time to
-  /// answer.
+  /// Without a roster, this must be true for every known member that is neither absent nor gone, and existing
+  /// members must have had time to answer.
   bool complete() const;
   template <typename Visit>
   void each(Visit&& visit) {

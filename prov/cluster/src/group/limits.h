@@ -10,7 +10,7 @@
 namespace cluster::group {
 
 /// The largest number of frames of one stream that a receiver or a sender keeps. A receiver keeps a frame
-/// until it has delivered the frame, and a sender until all members have received the frame.
+/// until it has delivered the frame, and a sender until all listeners have received the frame.
 inline constexpr std::size_t kStreamWindow = 1024;
 /// A body is this many bytes shorter than the longest frame, so that a frame of a flow can carry the body in
 /// a group_repair.
@@ -46,8 +46,9 @@ inline constexpr Duration kRepeatNewest = 4ms;
 /// After a member has sent this many consecutive reports without a frame received by multicast, the sender
 /// sends to that member by unicast.
 inline constexpr unsigned kUnheardMax = 4;
-/// A sender that sends to members by unicast still sends one frame in this many by multicast, to detect when
-/// multicast reaches these members again.
+/// If every listener gets frames by unicast, the sender still sends a burst by multicast if the sequence
+/// number of its first frame is a multiple of this. So the sender detects when multicast reaches listeners
+/// again.
 inline constexpr std::uint64_t kProbeInterval = 64;
 /// A sender repairs a frame by multicast if at least an eighth of all listeners miss the frame, and at least
 /// kRepairMany. If kRepairAll listeners miss it, the sender always uses multicast.

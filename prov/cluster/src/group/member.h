@@ -31,8 +31,9 @@ struct Role {
 };
 
 /// Reassembles a body that a member sends in parts (group_repair), because the path from that member carries
-/// only shorter frames. Keeps at most one body. The first part of another body replaces it. Any other part
-/// that does not continue the kept body is dropped, and the receiver reports the frame as missing again.
+/// only shorter frames. Keeps at most one body. The first part of another body replaces the kept body. Any
+/// other part that does not continue the kept body is dropped, and the receiver reports the frame as missing
+/// again.
 class RepairParts {
  public:
   /// Adds a part. Returns the whole body if this part completes it, and otherwise an empty span. The result
@@ -55,7 +56,8 @@ class RepairParts {
   std::vector<std::byte> body_;
 };
 
-/// The fields of the base class Listener are used while the member receives the stream of this side.
+/// Except for name, carrier and posted, the fields of the base class Listener are used only as long as the
+/// member receives the stream of this side.
 struct Member : Listener {
   static constexpr std::uint64_t kNoEnd = ~std::uint64_t{0};
 

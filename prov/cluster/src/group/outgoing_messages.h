@@ -46,8 +46,8 @@ class OutgoingMessages {
   /// Packs the next part of the waiting messages into the body of one frame. Returns the size of the body, or
   /// 0 if no message waits. `end`: the sequence number after that frame.
   std::size_t cut(Bytes body, std::uint64_t end);
-  /// Called when a listener will receive no frames from `arrived` on. Messages that have frames from
-  /// `arrived` on fail with `why`.
+  /// Called when a listener will not receive the frames whose sequence number is `arrived` or larger.
+  /// Messages that have such frames, and were cut completely, fail with `why`.
   void fail(const SocketAddress& listener, std::uint64_t arrived, Status why);
   /// Called when all listeners have the frames before `arrived`, and have delivered the frames before
   /// `delivered`. Finishes the messages that have waited for these frames.

@@ -7,12 +7,12 @@
 //
 //   many (kShareTolerated)      The stream sends faster than the path can carry. The pace decreases by the
 //                               share of lost frames, and a little more to drain the queue.
-//   fewer, and a queue          Others use the path too. The pace decreases as that of a flow does, but not
+//   fewer, and a queue          Others use the path too. The pace decreases like the rate of a flow, but not
 //                               below half of the rate at which this stream alone last filled the path.
 //   none, or no queue           If the pace, and not this side's own work, limited the speed, the pace
-//                               increases by a sixteenth (before the first losses by a third). Losses without
-//                               a queue come from a bad cable, or from a member that reads too late, so they
-//                               do not prevent the increase.
+//                               increases: the interval between frames shrinks by a sixteenth (before the
+//                               first losses by a quarter). Losses without a queue come from a bad cable, or
+//                               from a member that reads too late, so they do not prevent the increase.
 //
 // Frames are sent in bursts. A burst has kBurst frames, or as many as the pace allows in kBurstTime if these
 // are more. Shapers queue or drop longer bursts. Longer bursts can also overflow the buffer of a switch port.
@@ -41,7 +41,8 @@ class Pace {
   static constexpr std::uint64_t kTrainFirst = 64;      ///< frames in a train until the first loss
   static constexpr std::uint64_t kTrain = 256;          ///< frames in a train after that
   static constexpr std::uint64_t kShareTolerated = 32;  ///< one lost frame in this many is tolerated
-  /// If the round-trip time increases by more than this, there is a queue, as for flows
+  /// There is a queue if the shortest round trip of a train exceeds the shortest of the last ten seconds by
+  /// more than this, and by more than half of the latter. Flows use the same limits
   /// (multipath/congestion_controller.h).
   static constexpr Duration kQueue = 100us;
   /// After a train with losses, the pace may increase only after this many further trains.
@@ -67,8 +68,8 @@ class Pace {
     follows_ = true;
     pacer_.on_sent(now, frames);
   }
-  /// Called when there is no frame to send, or a window is full. The first frames after the pause do not wait
-  /// for the pace.
+  /// Called when there is no frame to send, or a window is full. The first frames after the pause have waited
+  /// for something other than the pace, so they do not count in Train::followed.
   void on_pause() { follows_ = false; }
   /// Called with the time from the transmission of a frame to the report of the slowest listener, without the
   /// time that the listener waited before it reported. Only frames that were never repaired are measured.

@@ -1,6 +1,6 @@
 // The stream of one sender at one receiving member. It keeps frames that arrive out of order, delivers each
 // body once and in order, and reports which frames have arrived and which are missing. Frames arrive by
-// multicast, and may be lost, duplicated or reordered. Repairs arrive by multicast, or in a segment over the
+// multicast, and may be lost, duplicated or reordered. Repairs arrive by multicast, or in segments over the
 // carrier between the two members.
 //
 // Invariant: delivered() <= arrived() <= end(), and the stream keeps at most the kStreamWindow bodies from
@@ -49,8 +49,8 @@ class SpareBodies {
   std::size_t spare() const { return spare_.size(); }
 
  private:
-  /// Returns true if a body of this size uses memory of full size. A body of at most half of this size would
-  /// waste too much memory. A longer body, from a sender with longer frames, does not fit.
+  /// Returns true if a body of this size uses memory of full size (body_max_). A body of at most half the
+  /// full size would waste too much memory. A body from a sender with longer frames may exceed the full size.
   bool pooled(std::size_t size) const { return size > body_max_ / 2 && size <= body_max_; }
 
   std::size_t body_max_;
@@ -80,7 +80,7 @@ class ReceiverStream {
     Duration age;  ///< time for which the frame waited unread
   };
   /// Processes a frame or a repair. `group_size`: the number of members, which determines the delay of
-  /// reports about gaps. Returns false if the frame is a duplicate or outside the window.
+  /// reports about gaps. Returns false if the frame has no body, is a duplicate, or is outside the window.
   bool receive(Time now, const Arrival& arrival, std::size_t group_size);
   /// Called when the sender asks for a report. The sender has sent all frames before `end`.
   void asked(Time now, std::uint64_t end, std::size_t group_size);

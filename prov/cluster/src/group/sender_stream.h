@@ -1,9 +1,9 @@
 // The stream of this endpoint's messages to a group (docs/protocol.md 9.3). The stream divides the messages
-// into frames, keeps each frame until every listener has it, and retransmits frames that listeners miss. One
-// multicast reaches all listeners. If multicast does not reach a listener, the stream sends each frame to
-// that listener by unicast, over the listener's carrier. The window of the slowest listener limits which
-// frames may be sent. The listener with the most losses limits the speed (pace.h). A frame counts as lost
-// when the first listener reports it as missing.
+// into frames, keeps each frame until every listener has it, and retransmits frames that listeners miss. A
+// frame that is sent once by multicast reaches all listeners. If multicast does not reach a listener, the
+// stream sends each frame to that listener by unicast, over the listener's carrier. The window of the slowest
+// listener limits which frames may be sent. The listener with the most losses limits the speed (pace.h). A
+// frame counts as lost for each listener that reports the frame as missing before its first repair.
 //
 // Invariants: all listeners have the frames before base(), and the stream keeps at most kStreamWindow frames
 // from base() on. The body of a frame never changes, so a retransmitted frame has the same body.

@@ -5,9 +5,9 @@
 // once, too.
 //
 // The access lane is open while the fast lane of the peer is open (shm/fast_lane.h) and a window shows the
-// last mapped region of the peer (shm/region_window.h). The open fast lane says that a ring reaches the peer,
-// that no operation waits in the peer's queue, and that no read is in progress. Four conditions are left for
-// each access:
+// last mapped region of the peer (shm/region_window.h). If the fast lane is open, a ring reaches the peer, no
+// operation waits in the peer's queue, and no read is in progress. For each access, the lane checks four more
+// conditions:
 //   - The window shows the range, and the region allows the access.
 //   - No operation with a request is in progress. (A fence or an ordering rule could make the access wait for
 //     such an operation.)
@@ -17,8 +17,8 @@
 // completion data needs the peer's library, so it does not take the lane either.
 //
 // An attempt that fails costs some 70 instructions. So after kRefusalsMax failures in a row, callers stop
-// trying the lane (promising()). They try it again once an access on the general path finds that the window
-// shows its region (review()).
+// trying the lane (promising()). They try the lane again once the general path has accessed a region that the
+// window shows (review()).
 //
 // access() and review() run under the engine lock, and leave no work for the engine.
 #pragma once

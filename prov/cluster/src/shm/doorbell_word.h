@@ -1,6 +1,6 @@
-// A word in shared memory. With it, one end of a ring (the sleeper) asks the other end (the waker) to ring
-// the sleeper's doorbell (os/local_socket.h). A sleeping reader waits for the next segment, and a sleeping
-// writer waits for space.
+// A word in shared memory, in which one side (the sleeper) asks the other side (the waker) to ring the
+// sleeper's doorbell (os/local_socket.h). A sleeping reader waits for the next segment, and a sleeping writer
+// waits for space.
 //
 // No wake is missed. The sleeper calls request() and os::fence_processes(), checks once more that there is
 // nothing to do, and sleeps. The waker writes the segment or the space for which the sleeper waits, then

@@ -18,19 +18,21 @@
 // one message, must be long enough, and must report its completion. The payload is copied into the user's
 // buffer, and the completion is put into the queue. If no receive matches, this side leaves the message in
 // the ring. The application often posts the matching receive next, above all where ranks take turns on a
-// processor. To store the message, find it and copy it again would cost more than the message itself. If this
-// side has left a message in this ring kPatience times since its last delivery from the ring, it stores the
-// message instead. From then on it stores the messages that follow in this ring, too, until a receive matches
-// one of them. A message is stored at once if a posted receive could take a later message of the same sender.
-// A full turn (EventLoop::run_once) also stores messages at once. Full turns take place before a thread
-// sleeps, for a peek, and at regular times.
+// processor. It would cost more than the message itself to store the message, find it, and copy it again.
+// This side stores the message instead if it has left messages in this ring kPatience times since the lane's
+// last delivery from the ring. From then on this side stores the messages that follow in the ring, too, until
+// a receive matches one of them. (In a new ring, this side also stores messages until a receive matches one.)
+// A message is stored at once if a posted receive could take a later message of the same sender. A full turn
+// (EventLoop::run_once) also stores messages at once. Full turns take place before a thread sleeps, for a
+// peek, and at regular times.
 //
-// The lane leaves all other segments to LocalPeers::deliver. Among them are messages that match a
-// multi-receive buffer, or a receive behind many others in the queue. So are messages that might not fit into
-// the unexpected store, and messages after which this side must grant credit. If a counter for receives is
-// bound, or if the application wants the addresses of unknown sources (FI_SOURCE_ERR), the lane leaves all
-// messages to the general path. If the endpoint shares receives with others, the lane takes only messages
-// that match the oldest receive of the endpoint itself.
+// The lane leaves all other segments to LocalPeers: whole writes that get no answer to deliver_write(), and
+// the rest to deliver(). Among the rest are messages that match a multi-receive buffer, or a receive behind
+// many others in the queue. Messages that might not fit into the unexpected store, and messages after which
+// this side must grant credit, are also among the rest. If a counter for receives is bound, or if the
+// application wants the addresses of unknown sources (FI_SOURCE_ERR), the lane leaves all messages to the
+// general path. If the endpoint shares receives with others, the lane takes only messages that match the
+// oldest receive of the endpoint itself.
 //
 // Receives. post() reuses the request of an earlier receive to which the lane has delivered a message. No
 // peer knows the id of such a request. So the request needs no new id, and the lane need not return it to the

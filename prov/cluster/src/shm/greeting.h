@@ -9,7 +9,8 @@
 //
 // Greeting. With a key, each side first proves that it has the key. The connector sends its hello only after
 // the listener's proof. The listener accepts a hello only with a tag, which proves that the connector has the
-// key. Neither side blocks. Callers call again until a message has arrived.
+// key. Neither side blocks. So a caller repeats its call (HelloSender::advance, HelloReceiver::receive) until
+// the other side's message has arrived.
 #pragma once
 
 #include <cstdint>
@@ -39,9 +40,9 @@ struct KeyedName {
 /// Returns one name for each key, or `plain` alone if there is no key.
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
 
-/// A connection, and the key with which its socket name was made. The listener may hold an alternative to
-/// that name (os/local_socket.h). LocalSocket::called_name() asks the kernel which of them the listener
-/// holds.
+/// A connection or a listening socket, and the key with which its socket name was made. The listener may hold
+/// an alternative to that name (os/local_socket.h). LocalSocket::called_name() asks the kernel for the name
+/// that the listener holds.
 struct KeyedSocket {
   os::LocalSocket socket;                   ///< empty if there is no connection
   std::shared_ptr<const seal::JobKey> key;  ///< null if there is no key

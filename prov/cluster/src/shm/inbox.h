@@ -29,8 +29,8 @@ class Inbox {
   /// RingInbox.
   virtual RingInbox* ring() { return nullptr; }
 
-  /// Returns true if peek() found nothing the last time, and would still find nothing. A caller may have many
-  /// inboxes, so this call costs only one load.
+  /// Returns true only if peek() found nothing the last time, and would still find nothing. A caller may have
+  /// many inboxes, so this call costs only one load.
   bool unchanged() const { return settled_ && load() == idle_; }
   /// Returns true if peek() would find a segment. Before the first pop(), the result may be true even if
   /// there is no segment. This call, too, costs only one load.

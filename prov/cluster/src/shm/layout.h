@@ -8,10 +8,10 @@
 // Slots. Segments are numbered, and segment n lies in slot n mod slots. A slot is one cache line and contains
 // a sequence word. The writer writes this word last (release), with the value n + 1. So the segment and the
 // sign that it is complete arrive in one cache line, and the writer need not update a tail index. The reader
-// waits for exactly this value. The word may still have the value of the previous lap, or 0 in the first lap.
+// waits for exactly this value. Until then the word has the value of the previous lap, or 0 in the first lap.
 // Any other value means that the writer has broken the rules. Numbers wrap around after minutes of small
-// messages. They begin shortly before the wrap, so that tests pass the wrap, too. The slot header of 16 bytes
-// is followed by the encoded segment header (wire/segment.h), then by the payload if it fits.
+// messages. The first number lies shortly before the wrap, so that tests pass the wrap, too. The slot header
+// of 16 bytes is followed by the encoded segment header (wire/segment.h), then by the payload if it fits.
 //
 // Arena. Longer payload lies in one piece in the arena, which is a ring of bytes. Each payload occupies a
 // block. Blocks begin at multiples of 64 bytes, so writer and reader do not use the same cache line at the
@@ -21,9 +21,9 @@
 // freed in the order of their slots. The writer remembers where the block of each slot ends, because the
 // reader says only how many slots it returns.
 //
-// Return of slots. `head` is the number of the first segment whose slot the reader has not returned. Each
-// read of `head` costs the writer a cache miss. So before it writes a segment, the writer reads `head` only
-// if the last value that it has read says that the ring is full. The reader publishes `head`
+// Return of slots. `head` is the number of the first segment whose slot the reader has not returned. To read
+// `head` usually costs the writer a cache miss. So the writer remembers the value that it has read last. It
+// reads `head` again only if this value leaves no space for the next segment. The reader publishes `head`
 //   (1) when a quarter of the slots or a quarter of the arena has been taken but not published,
 //   (2) when it polls and finds no segment, or only the one that it has already seen.
 // (If a reader takes the last segment and never polls again, the ring seems to be in use. But progress loops
@@ -42,21 +42,21 @@
 // the number of the next segment to write. Neither side uses a pointer or an index from the memory without a
 // check. The payload may change while the reader copies it, but that harms only the sender's own message.
 //
-// Recall. The writer may take back segments that the reader has not taken (recall_word.h). It marks their
-// slots as withdrawn. The reader takes segments in batches. At the end of each batch it writes the number of
-// the next segment to `next`. From `next` the writer knows which segments were taken, because `head` may be
-// behind. Some segments get no answer. If the reader cannot execute such a segment, it writes a refusal to
-// `refusals` before it returns the slot of the segment.
+// Recall. The writer may take back segments that the reader has not taken (recall_word.h). To do this, the
+// writer marks their slots as withdrawn. The reader takes segments in batches. At the end of each batch, the
+// reader writes the number of the next segment to `next`. The writer learns from `next` which segments were
+// taken; `head` may be behind. Some segments get no answer. If the reader cannot execute such a segment, the
+// reader writes a refusal to `refusals` before it returns the slot of the segment.
 //
-// Sleep. Before one side sleeps, it may ask the other to ring the sleeper's doorbell. Each side has a word
-// for that (doorbell_word.h). The reader waits for the next segment, the writer waits for space. The reader's
-// word shares its cache line only with words of the writer, and both sides write to this line rarely. So the
-// writer, which reads the word after every segment, keeps the line in its cache. The writer's word is in the
-// line of `head`, which the reader writes anyway. An end that closes says so in another word, and then rings
-// the doorbell of the other end.
+// Sleep. Before one side sleeps, it may ask the other side to ring the sleeper's doorbell. Each side has a
+// word for this request (doorbell_word.h). A sleeping reader waits for the next segment, a sleeping writer
+// waits for space. The reader's word shares its cache line only with words of the writer, and both sides
+// write to this line rarely. So the writer, which reads the word after every segment, keeps the line in its
+// cache. The writer's word is in the line of `head`, which the reader writes anyway. An end that closes
+// writes its state (EndState), and then rings the doorbell of the other end.
 //
-// Pages that are never used take no memory. A pair of processes that exchanges only a few small messages
-// needs two or three pages.
+// Pages that are never used take no memory. A ring that carries only a few small messages needs two or three
+// pages.
 #pragma once
 
 #include <algorithm>
@@ -82,7 +82,8 @@ struct EndState {
   static constexpr std::uint32_t kClosed = 2;
 };
 
-/// The first page. Each comment begins with the name of the end that writes the field.
+/// The first page. Each comment begins with the name of the end that writes the field. (The other end
+/// clears a request for a doorbell.)
 struct RingControl {
   /// Reader: number of the first segment whose slot is not returned.
   alignas(kLineBytes) std::uint32_t head = 0;

@@ -6,8 +6,8 @@
 namespace cluster::shm {
 namespace {
 
-/// With the first two intervals, this side detects the death of a process within 100 ms, even without a
-/// handle.
+/// kUnwatchedCheck and kPartCheck are so short that this side detects the death of a process within 100 ms,
+/// even without a handle of the process.
 constexpr Duration kUnwatchedCheck = 60ms;
 constexpr Duration kPartCheck = 20ms;  ///< if a call does not reach all peers; longer than kTicksPerCheck
 constexpr Duration kExecCheck = 1s;

@@ -64,7 +64,8 @@ class LocalDeaths {
   Time next_report_ = kNever;  ///< the earliest time at which a noticed death may be reported
   Time doorbells_checked_at_{};
   Time all_doorbells_checked_at_{};
-  bool unwatched_ = false;  ///< true if the last pass over all peers has found a process without a handle
+  /// True if the last pass over all peers, or the current one, has found a process without a handle.
+  bool unwatched_ = false;
   bool unwatched_found_ = false;  ///< true if the current pass has found a process without a handle
 };
 

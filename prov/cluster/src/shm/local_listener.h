@@ -2,9 +2,9 @@
 // named after the endpoint's address. Such a name belongs to a network namespace, so containers and virtual
 // nodes are separate. The name disappears with the process, so a crash leaves nothing behind. To send to a
 // peer, an endpoint connects to the peer's socket. The connecting endpoint shows its credentials, proves that
-// it has the job's key if there is one, and sends a memfd with one ring. Only this sender writes the ring. So
-// a pair of endpoints has one ring for each direction, with an Outbox at the sender and an Inbox at the
-// receiver.
+// it has the job's key if there is one, and sends a memfd with one ring. Only the connecting endpoint posts
+// segments to this ring. So a pair of endpoints has one ring for each direction, with an Outbox at the sender
+// and an Inbox at the receiver.
 //
 // The connection is kept until the receiver has attached the ring. From then on each end says in the ring
 // when it closes. The inbox has a handle of the peer's process (os/peer_process.h), which tells when the
@@ -48,7 +48,7 @@ class LocalListener {
   /// Opens a ring to the peer, without blocking. If there is no outbox and `later` is false, messages to the
   /// peer use the network.
   virtual Connection connect(const SocketAddress& peer) = 0;
-  /// Accepts the connections that peers have made since the last call, and appends their inboxes. Makes
+  /// Accepts waiting connections, and appends an inbox for each connection whose hello has arrived. Makes
   /// system calls.
   virtual void accept(std::vector<std::unique_ptr<Inbox>>& inboxes) = 0;
   /// Returns a descriptor that is readable when a connection waits for accept().

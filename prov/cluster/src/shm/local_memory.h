@@ -6,10 +6,10 @@
 //   a system call      otherwise: the kernel copies
 //
 // A posted write is a segment in the ring, and the target does not answer it. This side first checks that the
-// region allows the write. Later it sees in the ring that the target has taken the write. If a write stays in
-// the ring for too long, this side takes it back (shm/recall.h) and executes it by a system call. So a write
-// costs as much as a message if the target polls, and as much as a system call if the target computes or
-// sleeps. A posted write is pending until it is taken or executed.
+// region allows the write. Later this side sees in the ring that the target has taken the write. If a write
+// stays in the ring for too long, this side takes the write back (shm/recall.h) and copies the data itself.
+// So a write costs as much as a message if the target polls, and as much as a system call if the target
+// computes or sleeps. A posted write is pending until the target has taken it or this side has executed it.
 //
 //   put()     posts a write; after some were taken back, posts none until the target takes segments again
 //   settle()  reports the writes that were taken; if none was taken for kPatience, takes back the others
@@ -115,7 +115,7 @@ class LocalMemory : public carrier::MemoryAccess {
   static Outcome get_by(Self& self, const carrier::RemoteRange& from, const Scatter& target,
                         carrier::AccessTerms terms);
 
-  bool maps_some_ = false;  ///< true if some of the regions are mapped into this process
+  bool maps_some_ = false;  ///< true once this process has mapped one of the regions
   RegionWindow window_;     ///< the window to the last mapped region
 
  private:

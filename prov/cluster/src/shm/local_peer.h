@@ -1,6 +1,7 @@
 // What the shared-memory transport keeps about a peer: a ring in each direction, and the state of the
 // attempts to open them. The first attempt to open a ring, or the adoption of the peer's ring, creates the
-// object. If that first attempt fails, it deletes the object. Otherwise the object lives as long as the Peer.
+// object. If that first attempt fails, the object is deleted, unless further attempts follow because the
+// peer's queue of connections is full. Otherwise the object lives as long as the Peer.
 #pragma once
 
 #include <cstdint>
@@ -42,12 +43,12 @@ struct LocalPeer final : transport::TransportPeer, transport::WakeSource {
   std::unique_ptr<Outbox> outbox;  ///< ring to the peer
   std::unique_ptr<Inbox> inbox;    ///< ring from the peer
   RingInbox* ring = nullptr;       ///< the inbox if it is a RingInbox, else null
-  bool active = false;             ///< true if a segment has arrived in the inbox since the last review
+  bool active = false;             ///< true if a segment has arrived since the last LocalPeers::review()
   bool held = false;               ///< true if the next segment waits for space in the unexpected store
   /// How many more times the fast lane may leave in the ring a message that no receive matches.
   std::uint8_t patience = 0;
   Time ended_at = kNever;  ///< when LocalDeaths noticed that the process had ended without closing
-  bool suspect = false;    ///< true if a descriptor says that the peer may be dead; used without an inbox
+  bool suspect = false;    ///< true if a descriptor says that the peer may be dead; set only without an inbox
   // The next two members are used while the peer's queue of connections is full.
   Time connecting_since{};
   Time next_connection{};  ///< when to try the next connection

@@ -62,14 +62,14 @@ class LocalPeers {
   bool holding() const { return held_; }
   /// Called when the unexpected store may have space. Delivers the segments that wait for it.
   void receive_held(std::uint32_t turn);
-  /// Asks all peers to ring this endpoint's doorbell when they post a segment. If this side waits for space
-  /// in the ring to a peer, also asks that peer to ring the doorbell when it frees space. Returns true if any
-  /// of the requests is new. If so, the caller must execute a process fence and another turn before it
-  /// sleeps.
+  /// Asks all peers to ring this endpoint's doorbell when they post a segment. If operations wait for space
+  /// in the ring to a peer, or if puts to the peer are pending, also asks this peer to ring the doorbell when
+  /// it frees space. Returns true if any of the requests is new. If so, the caller must execute a process
+  /// fence and another turn before it sleeps.
   bool request_doorbells();
-  /// Rings the doorbell of each peer that leaves segments untaken while this side waits for it. Does so even
-  /// without a request, because a peer whose application has stopped polling may have made no request. Rings
-  /// each such doorbell only once.
+  /// Rings the doorbell of each peer that leaves segments untaken while an operation of this side waits for
+  /// the peer. Rings even without a request, because a peer whose application has stopped polling may have
+  /// made none. Rings a doorbell only once until the peer takes segments again.
   void ring_unheard();
 
  private:

@@ -69,7 +69,8 @@ class Outbox final : public Recall, public carrier::Lane {
   /// Returns true if the peer has attached the ring. If so, the connection is no longer needed.
   bool attached() const { return writer_.reader_state() == EndState::kAttached; }
   /// Returns true once no process has the peer's doorbell. If the peer's process executes another program,
-  /// this is the only sign. Makes system calls.
+  /// this is the only sign. Returns false until the peer has attached the ring and this side has closed the
+  /// connection. Makes system calls.
   bool doorbell_gone() const;
 
   /// Called when the peer has ended. After this call the ring seems full.
@@ -100,7 +101,7 @@ class Outbox final : public Recall, public carrier::Lane {
   /// Inbox::request_doorbell() does.
   bool request_doorbell() { return writer_.request_doorbell(); }
   /// Wakes the peer by its doorbell, even without a request, if segments wait and the peer has taken none
-  /// since the last call. Does so only once until the peer takes segments again.
+  /// since the last call. Then does nothing until the peer takes segments again.
   void ring_doorbell_if_stalled() {
     if (writer_.newly_stalled()) ring();
   }

@@ -31,8 +31,8 @@ void MappedRegions::select(const RegionEntries& entries, std::uint32_t number) {
   last_number_ = number;
 }
 
-/// Counts a use of a region that is not mapped, and maps the region after kUsesBefore uses. Returns null if
-/// the region is still not mapped.
+/// Counts a use of a region that is not mapped, and maps the region at use number kUsesBefore. Returns null
+/// if the region is still not mapped.
 std::byte* MappedRegions::use(const RegionEntries& entries, std::uint64_t offset, std::size_t length) {
   if (++last_->uses < kUsesBefore) return nullptr;
   forget_closed(entries);
@@ -157,8 +157,8 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
 
 /// Copies the data in pieces. Each piece is a use of its own, so that a close waits for one piece only. The
 /// check of each piece also covers all following pieces, so an access beyond the end is denied before
-/// anything is copied. A later piece is denied only if the region was closed meanwhile. `copy` copies memory
-/// that is mapped here, and `through_kernel` copies other memory.
+/// anything is copied. A later piece is denied only if the peer has closed the region meanwhile, or has taken
+/// the right away. `copy` copies memory that is mapped here, and `through_kernel` copies other memory.
 template <typename Copy, typename Through>
 PeerRegions::Outcome PeerRegions::access(std::uint64_t key, std::uint64_t address, std::size_t length,
                                          const Kind& kind, Copy&& copy, Through&& through_kernel) {

@@ -24,12 +24,13 @@ namespace cluster::shm {
 
 /// The regions of one peer that this process has mapped (os/peer_mapping.h). They are indexed by the number
 /// of their entry in the peer's table. The search for the file of a region takes some hundred microseconds,
-/// as long as fifty copies by the kernel. So this side searches only once per region, after kUsesBefore uses.
+/// as long as fifty copies by the kernel. So this side searches only once per region, at use number
+/// kUsesBefore.
 ///
-/// A mapping belongs to one registration, which is identified by the generation of the entry. If a region is
-/// closed and registered again, it may be at another place. A mapping keeps the memory of its region
+/// A mapping belongs to one registration, which is identified by the generation of the entry. A region that
+/// is closed and registered again may be at another place. A mapping keeps the memory of its region
 /// allocated, even if the peer has closed the region and freed the memory. This side drops the mapping of a
-/// closed region when it finds that the entry belongs to another region, or when it maps the next region.
+/// closed region when this side finds that the entry belongs to another region, or maps the next region.
 class MappedRegions {
  public:
   static constexpr std::uint32_t kUsesBefore = 16;
@@ -44,8 +45,8 @@ class MappedRegions {
   void set_process(const Process& process) { process_ = process; }
   /// Returns the address, in this process, of a part of the entry's region. Returns null if the entry is not
   /// the one that was used last, or if its region is not mapped. Also returns null if the part is outside of
-  /// the region, or if not all of its pages are populated. The peer writes the entry, and may be hostile. The
-  /// initiator must have marked the entry as in use.
+  /// the region, or if not all pages of the region are populated. The peer writes the entry, and may be
+  /// hostile. The initiator must have marked the entry as in use.
   std::byte* at_last(const RegionEntries& entries, std::uint32_t number, std::uint64_t offset,
                      std::size_t length) const {
     const bool last = number == last_number_ && entries.at(number).generation == last_->generation;
@@ -89,8 +90,8 @@ class MappedRegions {
 
 class PeerRegions final : public LocalMemory {
  public:
-  /// `greeting` must have begun over `socket`, and sends the descriptor of `page`. The log must outlive this
-  /// object.
+  /// `socket`: the connection on which the caller has begun `greeting`. The hello of `greeting` carries the
+  /// descriptor of `page`. The log must outlive this object.
   PeerRegions(const SocketAddress& peer, os::LocalSocket socket, HelloSender greeting, os::SharedMemory page,
               Log& log)
       : peer_(peer),
@@ -114,13 +115,13 @@ class PeerRegions final : public LocalMemory {
   Outcome read(std::uint64_t key, std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                std::size_t length) override;
 
-  /// Waits for each answer to the greeting, but at most for `limit`. A short wait is usually enough, because
-  /// the peer's progress thread answers at once if it can. If an answer arrives later, ready() receives it.
+  /// Waits for the answers to the greeting, but for each of them at most for `limit`. A short wait is usually
+  /// enough, because the peer's progress thread answers at once if it can. ready() receives an answer that
+  /// arrives later.
   void wait_for_welcome(std::chrono::milliseconds limit);
 
  private:
-  /// Of this many posted writes, only one counts as a use, because an exact count would cost too many
-  /// instructions.
+  /// One in this many posted writes counts as a use. An exact count would cost too many instructions.
   static constexpr std::uint32_t kJudgedPerUse = 16;
 
   enum class State : std::uint8_t { waiting, ready, ended };
@@ -180,8 +181,8 @@ class PeerRegionConnector final : public RegionConnector {
  public:
   /// The progress thread of a peer answers within some hundred microseconds. On a busy machine the answer
   /// arrives later, and a stopped process does not answer. Until the answer arrives, the peer's library
-  /// executes accesses, and each access checks for the answer. A longer wait would delay all other peers of
-  /// the endpoint.
+  /// executes accesses, and each access checks for the answer. A longer wait would delay the operations with
+  /// all other peers.
   static constexpr std::chrono::milliseconds kWelcomeMax{1};
 
   /// Each peer has one of `keys`, or no key if `keys` is empty. `welcome_max`: how long connect() waits for

@@ -36,8 +36,9 @@ class Recall : public carrier::Carrier {
   /// refusal. The segment must be one of the last capacity() segments.
   virtual bool take_refusal(Number segment) = 0;
 
-  /// Holds the receiver, so that it cannot take segments until resume(). Returns false if the receiver is
-  /// taking segments now; in this case the receiver is not held. resume() must be called in either case.
+  /// Holds the receiver, so that it cannot take segments until the caller calls resume(). Returns false if
+  /// the receiver is taking segments now, or has broken the rules. In this case the receiver is not held, and
+  /// the caller need not call resume().
   virtual bool hold() = 0;
   /// Returns the payload of a segment that was not taken. Called between hold() and resume().
   virtual ConstBytes payload(Number segment) const = 0;

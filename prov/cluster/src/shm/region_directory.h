@@ -30,8 +30,8 @@ namespace cluster::shm {
 /// shm/region_layout.h explains why that is enough.
 ///
 /// The server closes the connection of an initiator after the welcome, so an initiator costs no descriptor on
-/// this side. The initiator says in its page when it has ended. While a close waits for an initiator, the
-/// close also asks the kernel whether the initiator's process has ended.
+/// this side. (User::socket is the exception.) The initiator says in its page when it has ended. A close that
+/// waits for an initiator also asks the kernel whether the initiator's process has ended.
 class RegionUsers {
  public:
   RegionUsers(Clock& clock, Log& log) : clock_(clock), log_(log) {}
@@ -92,7 +92,7 @@ class RegionServer {
       : endpoint_(endpoint), welcome_(welcome), table_(table), users_(users), random_(random), log_(log) {}
   RegionServer(const RegionServer&) = delete;
   RegionServer& operator=(const RegionServer&) = delete;
-  /// Waits until the current accesses of the server's initiators have ended.
+  /// Waits until the current accesses of the server's initiators have ended, but at most kUseMax for each.
   ~RegionServer();
 
   /// Begins to listen; further calls do nothing. On failure the log says why. `keys`: the keys of the

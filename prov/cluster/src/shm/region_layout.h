@@ -5,10 +5,10 @@
 //   the target's table, which only it can write:    header | entries, 64 bytes each
 //   a page of each initiator, which both can write:  the entry in use | revoked | ended
 //
-// Entries. The entry of a key is one of kProbes consecutive entries. The hash of the key is the number of the
-// first of them. The target writes the fields while the entry is vacant, and the state last. If there is no
-// vacant entry for a region, the target's library executes the accesses to it, and `unlisted` says that the
-// table is not complete.
+// Entries. The entry of a key is one of kProbes consecutive entries. The hash of the key selects the first of
+// them. The target writes the fields while the entry is vacant, and the state last. If there is no vacant
+// entry for a region, the target's library executes the accesses to it, and `unlisted` says that the table is
+// not complete.
 //
 // Copies. There are two ways to copy. The kernel copies any memory (os/process_memory.h). If the region is in
 // memory that the target has mapped shared, the initiator can map this memory, too (shm/peer_regions.h), and
@@ -28,13 +28,14 @@
 // kPieceBytes. An initiator keeps its mappings between uses. The generation says whether the entry has
 // belonged to another region meanwhile.
 //
-// Death. Every close reads the page of an initiator until the page says that the initiator has ended, or
-// until the initiator's process has ended. If a process is killed during a copy, a close waits until the last
-// thread of the process has ended (pidfd_open(2)). The connection over which the page was sent is closed
-// after the welcome, so neither side needs a descriptor for the other.
+// Death. As long as an initiator lives, every close reads the initiator's page. The initiator is dead once
+// this page says so, or once its process has ended. If a process is killed during a copy, a close waits until
+// the last thread of the process has ended (pidfd_open(2)). Both sides close the connection after the
+// welcome, so neither side needs a descriptor for the other. (If the target has no other means to notice the
+// end of the initiator's process, it keeps the connection.)
 //
-// Trust. Peers are processes of the same user. They can read the table, but not write it. It can happen that
-// an initiator does not clear its word, for example because a debugger stops it during a copy. In this case
+// Trust. Peers are processes of the same user. They can read the table, but not write it. Perhaps an
+// initiator does not clear its word, for example because a debugger stops it during a copy. In this case
 // the initiator delays a close for kUseMax, and the close fails. An initiator need not trust the table,
 // because all addresses in it are addresses of the target. The initiator accesses only the target's memory:
 // through the kernel (os/process_memory.h) or inside the bounds of its own mapping (os/peer_mapping.h).

@@ -1,6 +1,7 @@
 // The ring from one peer of this node. Once the inbox exists, the connection over which the ring was sent is
-// no longer needed. The peer says in the ring when it closes, and a handle of its process tells when it has
-// died. Even then the last segments of the peer can be read, because this process has mapped the ring, too.
+// no longer needed. The peer says in the ring when it closes. A handle of the peer's process tells when the
+// process has ended. Even then this side can read the peer's last segments, because it has mapped the ring,
+// too.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +25,11 @@ namespace cluster::shm {
 /// peer, and the kernel permits access. As long as the handle says that the peer's process has not ended, the
 /// number stays valid. Without a handle, this side reads the secret again for each access.
 ///
-/// A message that the peer has announced stays in the peer's buffers until the peer closes its end of the
-/// ring. After that the peer's application may reuse the buffers.
+/// The peer keeps the buffers of an announced message until this side has the whole message, or until the
+/// peer closes its end of the ring. After that the peer's application may reuse the buffers.
 class PeerMemory final : public carrier::CrossMemory {
  public:
-  /// `ring` is written by `process`. Both must outlive this object.
+  /// `process` writes `ring`. Both must outlive this object.
   PeerMemory(const os::PeerProcess& process, const RingReader& ring, const Proof& proof);
 
   /// Returns true if this process may access the memory. Otherwise read() and write() must not be called.

@@ -244,8 +244,8 @@ std::unique_ptr<Inbox> RingListener::attach(const HalfOpen& half_open) {
   return inbox;
 }
 
-/// Logs why this process cannot access the peer's memory. Does so only once, because the reason usually holds
-/// for all peers.
+/// Logs why this process cannot access the peer's memory. Only the first call with a reason writes to the
+/// log, because the reason usually holds for all peers.
 void RingListener::note_memory(const RingInbox& inbox) {
   if (logged_memory_unreached_) return;
   const std::string reason = inbox.why_memory_unreachable();

@@ -1,9 +1,10 @@
 // Accepts and opens the shared-memory connections of one endpoint, and checks who the peers are.
 //
 // A connection is half-open until its hello has arrived. At most kHalfOpenMax connections are half-open, and
-// further ones wait in the kernel's queue. A process sends its hello as soon as it has connected. If the
-// process dies first, its connection ends. A stopped or hostile process may neither send a hello nor die. Its
-// connection stays half-open for kHelloTime, and after that until another connection needs the place.
+// further ones wait in the kernel's queue. Without a key, a process sends its hello as soon as it has
+// connected. With a key, it first waits for the listener's proof (greeting.h). If the process dies before its
+// hello, its connection ends. A stopped or hostile process may neither send a hello nor die. Its connection
+// stays half-open for kHelloTime, and after that until another connection needs the place.
 //
 // Any user can fill the kernel's queue. So connections of other users are refused at once, but one call of
 // accept() spends at most 2 ms on them. If a connector finds the queue full, it tries again later
@@ -80,7 +81,7 @@ class RingListener final : public LocalListener {
   /// The secret that peers read in this process's memory. Its address never changes.
   std::unique_ptr<const std::uint64_t> proof_;
   KeyedListener listener_;
-  std::shared_ptr<os::Doorbell> doorbell_;  ///< the rings, which may outlive this object, share it
+  std::shared_ptr<os::Doorbell> doorbell_;  ///< shared with inboxes and outboxes, which may outlive this
   std::uint64_t doorbell_number_;
   Environment environment_;
   std::vector<HalfOpen> half_open_;

@@ -119,11 +119,13 @@ const char* RingOpener::why_refused(Time now, Inbox& inbox) {
   return close_earlier(parts_.context.peers.find_or_add(inbox.peer()), inbox);
 }
 
-/// Ends the operations that this side has begun with an earlier process of the same name, or while no process
-/// had the name. If such an operation failed later, this side would close the ring of the new process. As a
-/// result, the new process would believe that this process is dead. But there is no new process if the writer
-/// of `next` is gone, too. In that case the ended process had answered this side with `next`, and closed at
-/// once.
+/// Called if there is no earlier ring from a process of this name. Ends the operations that this side has
+/// begun with an earlier process of the name. If such an operation failed later, this side would close the
+/// ring of the new process. As a result, the new process would believe that this process is dead.
+///
+/// If the reader of this side's ring is gone, the writer of `next` may be a new process. But if the writer is
+/// gone, too, both are one process: it has opened `next` in answer to this side's ring, and has closed at
+/// once. So `next` then shows no new process.
 void RingOpener::end_predecessor(Peer& peer, Inbox& next) {
   const LocalPeer* const local = parts_.find(&peer);
   const bool reader_gone = local != nullptr && local->outbox != nullptr && local->outbox->peer_gone();

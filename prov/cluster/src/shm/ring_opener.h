@@ -1,7 +1,7 @@
-// Opens rings to peers of this node, and adopts the rings that peers have opened. An attempt to connect shows
-// whether a peer runs on this node: if it does, a socket on this node has the peer's name. A peer's ring is
-// adopted as soon as this side can answer the peer. If this endpoint still has a connection with an earlier
-// process of the same name, the adoption ends that connection.
+// Opens rings to peers of this node, and adopts the rings that peers have opened. If a peer runs on this
+// node, a socket on this node has the peer's name. So an attempt to connect to that name shows whether the
+// peer runs here. A peer's ring is adopted as soon as this side can answer the peer. Before the adoption,
+// this side closes what it still has open with an earlier process of the same name.
 #pragma once
 
 #include <memory>
@@ -20,7 +20,7 @@ class RingOpener {
   /// Opens a ring to the peer. On failure, sets `reason` to the cause. While the peer's queue of connections
   /// is full, returns `later`, but at most for kQueueFullMax.
   transport::OpenResult open(Peer& peer, std::string& reason);
-  /// Like open(), but makes only one attempt, so kQueueFullMax does not apply.
+  /// Like open(), but sets no time for a next attempt, so kQueueFullMax does not apply.
   transport::OpenResult try_open(Peer& peer, std::string& reason);
   /// Adopts the rings that peers on this node have opened to this endpoint since the last call.
   void accept();

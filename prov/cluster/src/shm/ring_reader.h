@@ -47,8 +47,8 @@ class RingReader {
   bool has_segment() const {
     return std::atomic_ref(next_word()).load(std::memory_order_acquire) == next_value();
   }
-  /// Returns true if the next segment seems to be a write that gets no answer. Only peek() checks the
-  /// segment.
+  /// Returns true if the next segment seems to be a write that gets no answer, and peek() has not shown it
+  /// yet. This function does not check the segment; peek() does.
   bool next_is_unanswered() const {
     return has_segment() && !shown_ && wire::seems_unanswered(ring_.slot(position_).inline_bytes);
   }
@@ -75,7 +75,7 @@ class RingReader {
   /// writer expects no answer.
   void refuse() { ring_.refusal(position_).store(std::uint64_t{position_} + 1, std::memory_order_relaxed); }
 
-  /// Returns the sequence word of the next slot. It has the value next_value() once there is a segment.
+  /// Returns the sequence word of the next slot. The word has the value next_value() once there is a segment.
   std::uint32_t& next_word() const { return ring_.slot(position_).sequence; }
   std::uint32_t next_value() const { return position_ + 1; }
   /// Returns the value that next_word() had when peek() last found nothing.
@@ -175,7 +175,7 @@ inline bool RingReader::find_nothing(std::uint32_t sequence) {
   idle_word_ = sequence;
   if (position_ != published_) publish();
   // A message that is slightly too long for its slot occupies two cache lines. If the last message was that
-  // long, the next one probably is, too. So its second line is prefetched together with the first.
+  // long, the next one probably is, too. So the reader prefetches the line in the arena already now.
   if (expects_two_lines()) __builtin_prefetch(ring_.arena + arena_place_);
   // The slot still contains the segment of the previous lap, or zero in the first lap.
   const std::uint32_t lap_before = position_ + 1 - ring_.slot_count();

@@ -57,8 +57,8 @@ class RingWriter {
     return std::atomic_ref(ring_.control->reader_doorbell).load(std::memory_order_relaxed);
   }
 
-  /// Blocks or unblocks the writer. A blocked writer accepts no segments, as if the ring were full. Must not
-  /// unblock a writer that has written segments.
+  /// Blocks or unblocks the writer. A blocked writer accepts no segments, as if the ring were full. Callers
+  /// must not unblock a writer that has written segments.
   void set_blocked(bool blocked) {
     head_ = blocked ? position_ - ring_.slot_count() : position_;
     blocked_ = blocked;

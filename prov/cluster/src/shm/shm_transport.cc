@@ -144,8 +144,9 @@ void ShmTransport::on_doorbell() {
   deaths_.check_closed();
 }
 
-/// Perhaps the peer's own ring is not adopted yet. Even if the peer has closed, this ring may hold the peer's
-/// last messages. So the next turn first adopts rings, and then checks whether the peer is dead.
+/// If there is no inbox, perhaps the peer's ring is not adopted yet. Even if the peer has closed, that ring
+/// may contain the peer's last messages. So the next turn first adopts rings, and then checks whether the
+/// peer is dead.
 void ShmTransport::peer_ready(LocalPeer& peer) {
   opener_.advance_greetings();
   if (peer.inbox != nullptr) return deaths_.check(peer);

@@ -4,10 +4,10 @@
 //   down   Messenger -> Outbox -> ring           short messages: FastLane -> Outbox
 //   up     LocalPeers: ring -> Messenger         short messages: ring -> FastLane
 //
-// The check of a ring costs only a read of memory. The checks for new connections and dead peers cost system
-// calls. So a turn makes these two checks only in three cases: the last checks were more than kTicksPerCheck
-// ago, the number of the turn is a multiple of kTurnsPerCheck, or a descriptor says that a peer may be dead
-// (suspects_). A turn that hurries (Turn::hurries) does not make them.
+// To check a ring, a turn only reads memory. To check for new connections and dead peers, a turn makes system
+// calls. So a turn makes the latter two checks only in three cases: the last checks were more than
+// kTicksPerCheck ago, the number of the turn is a multiple of kTurnsPerCheck, or a descriptor says that a
+// peer may be dead (suspects_). A turn that hurries (Turn::hurries) does not make the two checks.
 #pragma once
 
 #include <cstdint>
