@@ -17,8 +17,8 @@ bool AckProcessor::valid(const wire::FrameView& view) const {
 void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) {
   settle();
   // A peer that sends data and receives none repeats the same acknowledgement in each frame. Such a
-  // repetition is no news. An acknowledgement block is no news either if it has no ranges and repeats the
-  // number of spurious retransmissions.
+  // repetition is no news, even if it has an ack block without ranges and without a new number of spurious
+  // retransmissions.
   const bool no_news = !view.has_ranges || (view.ranges.count == 0 && view.ranges.spurious == spurious_);
   const Contents contents{view.ack, view.largest_acked, no_news};
   if (contents.without_ranges && last_ == contents) return;
@@ -28,7 +28,7 @@ void AckProcessor::process(Time now, const wire::FrameView& view, Time arrived) 
   const Sequence complete_before = window.first();
   const std::size_t acked = acknowledge_frames(view.ack, view.has_ranges ? &view.ranges : nullptr);
   if (!withheld_.empty()) release_withheld();
-  // If the block is full, there may be further ranges that it does not contain.
+  // If the ack block is full, the peer may have received frames after its last range.
   const bool partial = view.has_ranges && view.ranges.count == wire::kAckRangesMax;
   multipath::AckInfo ack{};
   ack.largest_acked = view.largest_acked;
@@ -108,8 +108,8 @@ void AckProcessor::release_withheld() {
   });
 }
 
-/// Returns how many spurious retransmissions the peer has counted since its last acknowledgement with an ack
-/// block.
+/// Returns by how much the peer's count of spurious retransmissions has grown since an ack block last
+/// reported it.
 std::uint32_t AckProcessor::new_spurious(const wire::FrameView& view) {
   if (!view.has_ranges || static_cast<std::int32_t>(view.ranges.spurious - spurious_) <= 0) return 0;
   return view.ranges.spurious - std::exchange(spurious_, view.ranges.spurious);

@@ -2,9 +2,9 @@
 // of acknowledged segments, tells the paths about round trips and losses, and counts spurious
 // retransmissions.
 //
-// Invariants: each token is reported once. The token of an ordered segment is withheld until the peer has
+// Invariants: no token is reported twice. The token of an ordered segment is withheld until the peer has
 // received every frame before the frame of that segment. Otherwise the application might end while the peer
-// still misses an earlier frame. In that case the peer could not deliver the segment, although its token was
+// still misses an earlier frame. The peer could then never deliver the segment, although its token was
 // reported.
 #pragma once
 
@@ -32,10 +32,11 @@ class AckProcessor {
   /// Processes the acknowledgement in the frame. `arrived`: when this node received the frame, perhaps long
   /// before `now`.
   void process(Time now, const wire::FrameView& view, Time arrived);
-  /// Returns true if take() can handle acknowledgements: no token is withheld, and the last acknowledgement
-  /// had no ranges.
+  /// Returns true if take() can handle acknowledgements. This requires that no token is withheld, and that
+  /// the last acknowledgement had neither ranges nor a new number of spurious retransmissions.
   bool ordinary() const { return withheld_.empty() && last_ && last_->without_ranges; }
-  /// Returns true if the acknowledgement in the frame is not older than the last one, and valid.
+  /// Returns true if the acknowledgement in the frame is valid, and not older than the last one. ordinary()
+  /// must be true.
   bool expects(const wire::LoneFrame& lone) const {
     const SendWindow& window = queue_.window();
     return !lone.ack.before(window.first()) && !lone.ack.after(window.next()) &&
@@ -55,7 +56,9 @@ class AckProcessor {
   }
 
  private:
-  /// The values of the last acknowledgement. A new acknowledgement with the same values is a repetition.
+  /// The values of an acknowledgement. `without_ranges`: the acknowledgement has neither ranges nor a new
+  /// number of spurious retransmissions. If it is true for two equal acknowledgements in a row, the second is
+  /// a repetition.
   struct Contents {
     Sequence ack;
     TransmissionNumber largest_acked;
@@ -76,8 +79,8 @@ class AckProcessor {
 
   std::size_t acknowledge_frames(Sequence ack, const wire::Ack* ranges);
   [[gnu::always_inline]] void on_frame_acked(Sequence s, SentFrame& frame, Sequence complete_before);
-  /// Reports or withholds the token. `s`: the last frame of the operation with this token. `complete_before`:
-  /// the sequence before which the peer has every frame.
+  /// Reports or withholds the token. `s`: the frame of the segment with this token, or the last frame of the
+  /// run with this token. `complete_before`: the sequence before which the peer has every frame.
   [[gnu::always_inline]] void report(carrier::Token token, Sequence s, bool ordered,
                                      Sequence complete_before) {
     if (ordered && !s.before(complete_before)) [[unlikely]]

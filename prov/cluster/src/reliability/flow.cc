@@ -51,7 +51,8 @@ Liveness::Probes probes_for(const FlowSettings& settings) {
 }
 
 /// Returns true if an ICMP error quotes a frame of this flow. Such a quote contains numbers of this session
-/// that only the two sides know. Forging the error is therefore as hard as forging a frame.
+/// that only the two sides and hosts on the path can know. Forging the error is therefore as hard as forging
+/// a frame.
 bool quotes_own_frame(const link::PathError& error, const Handshake& handshake, const SendWindow& window) {
   if (error.vouched) return true;
   if (error.quoted_size < offsetof(wire::FrameHeader, transmission)) return false;
@@ -182,9 +183,9 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
       view.sequenced() || view.in_part() || view.acknowledges() || view.has_opening || ends;
   if (result != ReceiveResult::refused && has_place) {
     liveness_.on_sign_of_life(now, from.ethertype);
-    // An old frame does not show at which address the peer is, because a forger can easily guess one of the
-    // many old sequences. The same holds for a part of an incomplete frame: a forger can give such a part any
-    // sequence that this side still expects.
+    // A late frame, or a frame with only an old acknowledgement, does not show at which address the peer is.
+    // A forger can easily guess one of the many old numbers. The same holds for a part of an incomplete
+    // frame: a forger can give such a part any sequence that this side still expects.
     const bool bare = !view.sequenced() && !view.in_part() && !view.has_opening && !ends;
     if (result != ReceiveResult::late && result != ReceiveResult::incomplete && !(bare && old_ack)) {
       handshake_.confirm(view);
@@ -267,8 +268,9 @@ void Flow::on_own_move(Time now, std::size_t link) {
 }
 
 /// The challenge shows that the sender knows both sessions. But the source address may be forged. So this
-/// side sends only one frame to that address for each challenge, no longer than the challenge (RFC 9000 8).
-/// This side needs no timer, because the peer repeats its challenge until it gets an answer.
+/// side sends only one frame to that address for each challenge. This frame has at most as many bytes as the
+/// challenge (RFC 9000 8). This side needs no timer, because the peer repeats its challenge until it gets an
+/// answer.
 bool Flow::check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from,
                            link::Link& link) {
   const std::optional<std::uint8_t> rail = challenge.rail();
@@ -362,8 +364,8 @@ FlowStats Flow::stats() const {
 bool Flow::validates_reset(const wire::ResetBlock& block, const SocketAddress& from) const {
   const bool knows_peer = handshake_.peer_session() != 0;
   const bool addressed = block.session == (knows_peer ? handshake_.peer_session() : handshake_.session());
-  // True if the opening that the peer knows is not newer than ours. So the refused frame was from another
-  // incarnation, which had our name and our session number.
+  // True if the reset refuses a frame as older than an opening that is not newer than ours. So an earlier
+  // incarnation with our name has sent the refused frame.
   const bool for_another = knows_peer &&
                            block.reason == static_cast<std::uint8_t>(wire::ResetReason::stale_epoch) &&
                            block.epoch <= handshake_.opening().epoch;

@@ -1,7 +1,7 @@
-// A flow is all traffic between this endpoint and one peer over the network. Numbered frames leave through a
-// window, the peer acknowledges ranges of them, and only missing frames are retransmitted.
+// A flow is one session with one peer over the network. Numbered frames leave through a window, and the peer
+// acknowledges ranges of them. The flow retransmits frames one by one, never a whole window.
 //
-// The flow composes objects that own their state, and contains no arithmetic of its own:
+// The flow consists of these objects, each of which owns its state:
 //   handshake       the sessions of both sides, and whether each side has the other's opening
 //   frame size      how long frames may be: what both links carry, and what the path is known to carry
 //   send queue      the carrier for the protocol's posts: packs them into frames, and keeps the frames
@@ -11,7 +11,7 @@
 //   paths           the paths to the peer (multipath/), each with its round trip, losses, congestion and pace
 //   timer           what to do when no acknowledgement arrives: tail loss probe, retransmission timeout
 //   liveness        whether the peer is still alive
-//   frame lane      a shorter way for short messages, over one path and while no frame is lost or queued
+//   frame lane      a shorter way for short messages and writes, while one path exists and no frame is lost
 //
 // Down: queue().post() -> transmit(now, link). Up: receive(now, frame) -> receiver().next(), until next()
 // returns false. A call that needs the current time receives it as an argument. deadline() says when to call
@@ -57,10 +57,9 @@ struct FlowSettings {
   std::size_t frame_max = 1472;
   std::size_t seal_overhead = 0;  ///< bytes that the seal of the link adds to each frame
   bool ethertype = false;         ///< true if the link receives frames of our EtherType
-  bool ethertype_whole = true;    ///< frames of our EtherType may be as long as link::kEthertypeFrameMax
-  Duration ack_delay =
-      /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
-      kAckDelay;
+  bool ethertype_whole = true;    ///< these frames may have up to link::kEthertypeFrameMax bytes
+  /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).
+  Duration ack_delay = kAckDelay;
   Duration peer_timeout = 20s;
   Duration refresh_interval{0};  ///< EngineSettings::refresh_interval
   Duration stuck_timeout{0};     ///< how long the peer's engine may stay silent; 0 means forever
@@ -80,12 +79,11 @@ struct Identity {
   SocketAddress name;
   std::uint64_t epoch = 0;    ///< epoch of this flow, larger than those of all earlier flows of this name
   std::uint32_t session = 0;  ///< the peer puts it into its frames; not 0, and cannot be guessed
-  std::uint64_t token =
-      /// The peer repeats this token in its opening. The token is not 0, and even a host that knows the
-      /// session cannot guess it.
-      0;
-  /// The interfaces, indexed by the number of their link. The first interface has the IP address of `name`.
-  /// The span must outlive the flow. It is empty if there is only one interface.
+  /// The peer repeats this token in its opening. The token is not 0, and even a host that knows the session
+  /// cannot guess it.
+  std::uint64_t token = 0;
+  /// The rails, indexed by the number of their link. The first rail has the IP address of `name`. The span
+  /// must outlive the flow. It can be empty if there is only one rail.
   std::span<const multipath::Rail> rails = {};
   /// Another endpoint of this process, which the peer may know already; empty if there is none.
   SocketAddress sibling{};
@@ -94,8 +92,8 @@ struct Identity {
 
 class Flow {
  public:
-  /// `bodies`, `burst`, `log`, `counters` and `random` must outlive the flow. `bodies` must have the frame
-  /// size of the settings.
+  /// `bodies`, `burst`, `log`, `counters` and `random` must outlive the flow. `bodies` must be made for
+  /// FlowSettings::frame_max.
   Flow(const FlowSettings& settings, const Identity& identity, const link::Path& path, Log& log,
        Counters& counters, BodyPool& bodies, Burst& burst, Random& random);
 
@@ -122,8 +120,8 @@ class Flow {
   /// ReceiveResult::refused names. `arrived`: when this node received the frame, perhaps long before `now`;
   /// kNever if that is unknown. If `count` > 1, `view` is the first frame of a run for which
   /// receiver().takes_run() has returned true. The caller delivers such a run itself. In every case, the
-  /// caller must then call receiver().next() until next() returns false, before any other function of the
-  /// flow.
+  /// caller must then call receiver().next() until next() returns false, before it calls any other function
+  /// of the flow.
   ReceiveResult receive(Time now, const wire::FrameView& view, const link::Path& from, Time arrived = kNever,
                         std::size_t count = 1);
   /// Sets `tokens` to the tokens of segments that the peer has acknowledged since the last call.
@@ -142,22 +140,25 @@ class Flow {
   // --- life ---
   /// Handles the answer to a keep-alive or a path challenge. `from`: path over which the answer has arrived.
   /// An answer from the peer's responder to a keep-alive shows that the peer's process is alive. An answer
-  /// from the peer's engine to a path challenge also shows that the path leads to the peer. Returns false if
-  /// this side has not sent the keep-alive or challenge over that path.
+  /// from the peer's engine to a path challenge also shows that the path leads to the peer. Returns false
+  /// unless this side has sent the question to the address `from.to`, and the question has no answer yet.
   bool on_alive(Time now, const wire::FrameView& answer, const link::Path& from);
   /// Called after the address of this side on this link was replaced. Announces the new address to the peer.
   void on_own_move(Time now, std::size_t link);
-  /// Called for a challenge that names both sessions, and whose source is not an address of the peer. If the
-  /// challenge names the rail of the peer that now has this source address, challenges this address. Returns
-  /// false if the challenge names no rail of the peer, or if frames must not be sent to the address.
+  /// Called for a challenge that names both sessions, and whose source is not an address of the peer. The
+  /// challenge says which rail of the peer has the source address now. If the peer has such a rail, this side
+  /// challenges the source address. Returns false if the peer has no such rail, if frames must not be sent to
+  /// the address, or if the flow has ended.
   bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
   /// Returns how often an address of the peer was replaced.
   std::uint32_t peer_moves() const { return peer_moves_; }
-  /// Handles an ICMP error that reports the peer's host or port as unreachable. The flow trusts an error that
-  /// quotes one of its frames. After any other error the flow sends the peer a keep-alive.
+  /// Handles an ICMP error that says that a frame did not reach the peer's port. The flow trusts an error
+  /// that quotes one of its frames. Any other error only makes a keep-alive due, if the peer owes an
+  /// acknowledgement.
   void on_path_error(Time now, const link::PathError& error);
   /// Called for a reset that says that our opening came from an address that the opening does not name. The
-  /// reset must be valid (validates_reset()). An unmet peer that gives no other answer is lost after a while.
+  /// reset must be valid (validates_reset()). Has no effect once the peer has answered. If the peer gives no
+  /// other answer, the flow ends after a while.
   void on_foreign_source(Time now);
   /// Returns a keep-alive to send over this path, and notes that it leaves now.
   wire::ControlFrame keep_alive(Time now, const link::Path& path);
@@ -172,12 +173,12 @@ class Flow {
   /// Returns true if the peer has acknowledged every frame, and this side owes no acknowledgement.
   bool quiet() const { return queue_.drained() && !receiver_.owes_ack(); }
   /// Called when the peer no longer has the session that it named in its opening. The flow forgets that
-  /// opening and waits for the peer's next session. Returns false if the peer has already sent a numbered
-  /// frame, an acknowledgement or a fin in that session. Also returns false if the peer has named no session,
-  /// or if the flow has ended.
+  /// opening, and calls the peer again. Returns false if the peer has already sent a numbered frame, an
+  /// acknowledgement or a fin in that session. Also returns false if the peer has named no session, or if the
+  /// flow has ended.
   bool reopen(Time now);
   /// Returns true if no numbered frame and no fin of the peer's session has arrived. In this case nothing of
-  /// that session has been delivered, so another session of ours may still adopt the peer's session.
+  /// that session has been delivered. So the peer may still use its session, with another session of ours.
   bool untouched() const { return receiver_.untouched(); }
   /// Returns true if frames are in flight for a session that the peer has named but not used, and `newer`
   /// comes from the same incarnation of the peer. In this case the peer has given up that session, or has
@@ -192,7 +193,7 @@ class Flow {
 
   FlowStats stats() const;
   /// Returns true if `block` quotes a frame that this flow has in flight, or a challenge that it has sent to
-  /// `from`, the sender of the reset. In that case the reset is not forged.
+  /// `from`, the sender of the reset. A host that has not seen the quoted frame cannot know its numbers.
   bool validates_reset(const wire::ResetBlock& block, const SocketAddress& from) const;
 
  private:
@@ -219,7 +220,7 @@ class Flow {
   /// The frames that the last call of detect_losses() or send_again() has declared lost.
   std::vector<Sequence> lost_frames_;
   std::uint32_t peer_moves_ = 0;
-  Time moved_peer_asked_at_{};  ///< when the challenge left whose answer last moved the peer
+  Time moved_peer_asked_at_{};  ///< when this side sent the challenge whose answer last moved the peer
   std::uint64_t lost_ = 0;      ///< number of frames declared lost so far, for stats()
 };
 

@@ -1,5 +1,5 @@
-// Says whether a flow is alive, or why it has ended. The objects of the flow share one FlowStatus. Each of
-// them may end the flow, and the application learns the first cause.
+// Says whether a flow is alive, or why it has ended. The objects of the flow share one FlowStatus. Any of
+// them can end the flow, and the application learns the first cause.
 #pragma once
 
 #include "base/status.h"

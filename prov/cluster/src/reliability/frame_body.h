@@ -21,8 +21,8 @@ namespace cluster::reliability {
 
 /// Size of the headroom: the header and the largest blocks that may follow it.
 inline constexpr std::size_t kHeadroom = sizeof(wire::FrameHeader) + sizeof(wire::OpeningBlock) +
-                                         // One of the rail blocks may name the sibling. Our own name is in
-                                         // the opening block.
+                                         // At most kRailsMax - 1 rail blocks name further addresses. One more
+                                         // may name the sibling.
                                          wire::kRailsMax * sizeof(wire::RailBlock) +
                                          wire::kVerbsMax * sizeof(wire::VerbsBlock) +
                                          wire::ack_block_size(wire::kAckRangesMax);
@@ -46,8 +46,8 @@ struct FrameBody {
     payload[payload_pieces++] = piece;
     payload_size += piece.size();
   }
-  /// Replaces the content by one padding segment of `size` bytes. If the segment header alone is longer, the
-  /// segment is only the header.
+  /// Replaces the content by one padding segment of `size` bytes. If the segment header alone is longer than
+  /// `size`, the segment is only the header.
   void set_padding(std::size_t size);
   void reset() {
     filled = payload_pieces = payload_size = 0;
@@ -58,7 +58,8 @@ struct FrameBody {
   std::unique_ptr<std::byte[]> storage;
   std::size_t capacity;    ///< bytes for segments after the headroom
   std::size_t filled = 0;  ///< bytes of segments in the buffer
-  /// Payload of the last segment, if it stays in user memory. It follows the bytes in the buffer.
+  /// Payload of the last segment, if it stays in user memory. In the frame, this payload follows the bytes of
+  /// the buffer.
   std::array<ConstBytes, kPayloadPiecesMax> payload;
   std::size_t payload_pieces = 0;
   std::size_t payload_size = 0;

@@ -6,14 +6,18 @@
 //   - both sides have each other's opening, and the flow is alive;
 //   - there is one IP path, over which the peer was heard, and the path MTU is known;
 //   - no frame is lost, queued, held, missing or due for retransmission, and no fin has arrived;
+//   - few frames are in flight;
+//   - a frame header can carry the whole acknowledgement of each side;
 //   - frames have checksums and no seals.
 // Code that gives the flow work for a turn calls TxScheduler::mark(), which closes the lane until the flow
-// has done that work. So what review() has found stays true as long as the lane is open. Only the lane itself
-// uses the flow meanwhile, and the lane checks what its own uses can change.
+// has done that work. So what review() has found stays true as long as the lane is open. Meanwhile only the
+// lane itself uses the flow. accepts() and predicts() check again what an earlier use of the lane can have
+// changed.
 //
 // Down. send() writes a header before the message and calls the link once. The frame is in the send window
-// like any other: if it is lost, the general path retransmits it. The answer to a write of the peer leaves in
-// the next frame if data usually follows soon (AnswerDelay), otherwise at once in a frame of its own.
+// like any other: if it is lost, the general path retransmits it. The answer to the peer's write leaves in
+// the next frame if data usually follows soon (AnswerDelay). Otherwise it leaves at once, in a frame of its
+// own.
 //
 // Up. predicts() compares an arriving frame with the only frame that is expected now (Van Jacobson's header
 // prediction): the next sequence, a newer transmission, an acknowledgement that is not older than the last,
@@ -23,7 +27,7 @@
 // Round trips, congestion, losses, deadlines and signs of life are updated in a later turn, because neither
 // the peer nor the application waits for them. Flow calls settle() before it uses any of these. The caller of
 // send() and take() makes sure that a turn follows (TxScheduler::note_use). The lane closes when it has sent
-// as many frames as the windows of the path allow without a turn.
+// as many frames as the congestion window and the pacer of the path allowed when the lane opened.
 #pragma once
 
 #include <algorithm>
@@ -85,19 +89,19 @@ class FrameLane {
   /// Returns true if the frame is the one that is expected now.
   bool predicts(const wire::LoneFrame& frame, const link::Path& from) const;
   /// Records the arrival of the frame that predicts() has accepted. Returns true if the peer needs an
-  /// acknowledgement at once. If so, the caller must give the flow a turn.
+  /// acknowledgement at once. If so, the caller must call answer() for a write, or give the flow a turn.
   bool take(Time now, const wire::LoneFrame& frame, const link::Path& from, Time arrived);
 
  private:
   bool leave(Time now, link::Link& link, std::uint8_t flags);
   bool ordinary() const;
-  /// Returns true if `from` is the first path, over which the frames of the peer come.
+  /// Returns true if `from` is the only IP path of the flow, or its EtherType path.
   bool from_peer(const link::Path& from) const;
 
   Parts parts_;
   bool enabled_;
-  std::size_t frames_left_ = 0;  ///< frames that send() may still send; 0: the lane is closed
-  Time heard_at_{};              ///< when take() was last called since settle(); Time{} if it was not
+  std::size_t frames_left_ = 0;  ///< frames that the lane may still send; 0: the lane is closed
+  Time heard_at_{};              ///< when take() was last called, or Time{} if not since settle()
   bool heard_by_ip_ = false;
 };
 

@@ -81,9 +81,10 @@ ReceiveResult FrameReceiver::take(Time now, const wire::FrameView& view, Time ar
   return ReceiveResult::accepted;
 }
 
-/// Called for a duplicate. Returns true if the peer has retransmitted the frame because the acknowledgement
-/// was lost. Soon after an acknowledgement this is not certain, because the duplicate may have left before
-/// the acknowledgement arrived. So within a round trip after an acknowledgement, the function returns false.
+/// Called for a duplicate. Returns true if the peer has probably retransmitted the frame because an
+/// acknowledgement was lost. If the last acknowledgement left less than min_reply_delay() ago, this is not
+/// certain, because the duplicate may have left before that acknowledgement arrived. It is not certain either
+/// while an acknowledgement is owed.
 bool FrameReceiver::ack_was_lost(Time arrived) const {
   return !acks_.owed() && arrived - acks_.last_sent_at() >= paths_.min_reply_delay();
 }
@@ -111,8 +112,8 @@ bool FrameReceiver::next(ConstBytes& segments) {
   return false;
 }
 
-/// Counts the held frame as arrived, so that next() goes on with it, and acknowledges it at once. After many retransmissions the peer may be in a
-/// long backoff, so waiting for the next retransmission would take too long.
+/// Counts the held frame as arrived, so that next() continues with it. The acknowledgement is due at once:
+/// after many retransmissions the peer may be in a long backoff, and its next retransmission may come late.
 void FrameReceiver::resume(Time now) {
   const TransmissionNumber brought_by = window_.resume();
   acks_.on_frame(now, now, brought_by, AckScheduler::Urgency::now);

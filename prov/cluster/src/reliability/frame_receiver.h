@@ -25,10 +25,10 @@
 
 namespace cluster::reliability {
 
-/// Reassembles frames that arrive in parts because the path no longer carries frames of their length
-/// (frame_size.h). Acknowledgements and losses concern whole frames only. If the sender cuts a frame in a new
-/// way, the assembly drops the parts that were cut in the old way. If more than kFramesMax frames would be
-/// incomplete, the assembly drops the oldest. Each drop costs a retransmission.
+/// Reassembles frames that arrive in parts because they are too long for the path (frame_size.h).
+/// Acknowledgements and losses concern whole frames only. If the sender cuts a frame in a new way, the
+/// assembly drops the parts that were cut in the old way. If more than kFramesMax frames would be incomplete,
+/// the assembly drops the oldest, which the peer must then retransmit.
 class PartAssembly {
  public:
   /// Adds the part `view`. Returns true if the frame is now complete. If so, `view` becomes the whole frame,
@@ -52,7 +52,7 @@ class PartAssembly {
   static constexpr std::size_t kFramesMax = 16;
 
   std::vector<Frame> frames_;        ///< oldest first
-  std::vector<std::byte> complete_;  ///< the frame that the caller reads
+  std::vector<std::byte> complete_;  ///< the segments of the last whole frame, which the caller reads
 };
 
 enum class ReceiveResult : std::uint8_t {
@@ -60,8 +60,8 @@ enum class ReceiveResult : std::uint8_t {
   nothing_new,  ///< a duplicate, or a frame of this session that carries no data
   late,         ///< older than all frames that the peer may still retransmit
   incomplete,   ///< a part of a frame whose other parts have not all arrived
-  /// Dropped and counted: a frame of another session or outside the window, or with an impossible
-  /// acknowledgement or fin; any frame once the flow has ended.
+  /// Dropped and counted: a frame of another session, from a foreign address, outside the window, or with an
+  /// impossible acknowledgement or fin; any frame once the flow has ended.
   refused,
 };
 
@@ -76,17 +76,18 @@ class FrameReceiver {
   /// `count` > 1, `view` is the first of `count` consecutive frames (wire/admit.h). The caller delivers these
   /// frames itself, before it calls next().
   ReceiveResult receive(Time now, const wire::FrameView& view, Time arrived, std::size_t count);
-  /// Returns true if all of these `count` frames are new, so that receive() accepts them in one call.
+  /// Returns true if receive() accepts these `count` frames in one call (ReceiveWindow::takes_run).
   bool takes_run(const wire::FrameView& first, std::size_t count) const {
     return window_.takes_run(first.sequence, count, first.in_order());
   }
-  /// Returns true if no frame is missing or held, no fin has arrived, and a frame header can carry the whole
-  /// acknowledgement.
+  /// Returns true if frames but no fin have arrived, no frame is missing or held, and a frame header can
+  /// carry the whole acknowledgement.
   bool ordinary() const {
     return window_.complete() && !fin_ && acks_.any_frame() &&
            window_.spurious() == acks_.spurious_reported();
   }
-  /// Returns true if the frame is the next one, and its transmission the newest. ordinary() must be true.
+  /// Returns true if the frame is the next one in order, and its transmission is newer than all others.
+  /// ordinary() must be true.
   bool expects(Sequence s, TransmissionNumber transmission) const {
     return s == window_.expected() && transmission.after(acks_.largest_received()) && window_.complete();
   }
@@ -120,7 +121,7 @@ class FrameReceiver {
     numbers.largest_acked = acks_.largest_received();
     numbers.ack_delay = ack_delay_field(now, acks_.largest_received_at());
   }
-  /// Called when the lone frame has left. `bare`: it contained no data.
+  /// Called when the lone frame has left. `bare`: the frame carried no data of the application.
   void on_acknowledged(Time now, bool bare) { acks_.on_ack_sent(now, bare); }
   bool owes_ack() const { return acks_.owed(); }
   bool ack_due(Time now) const { return acks_.due(now); }

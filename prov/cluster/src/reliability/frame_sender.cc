@@ -9,9 +9,9 @@ namespace cluster::reliability {
 
 using namespace wire::frame_flag;
 
-/// Selects frames for one burst: at most as many as the path grants and as the link takes in one call. A short
-/// burst at the start of a transfer would reach the peer earlier, but the additional burst would cost more
-/// than this saves.
+/// Selects frames for one burst. Apart from a repeated frame, which is always selected, the burst has at most
+/// as many frames as the path grants and as the link takes in one call. A short burst at the start of a
+/// transfer would reach the peer earlier, but the additional burst would cost more than this saves.
 FrameSelector::Selection FrameSelector::select(Time now) {
   Selection selection;
   SendWindow& window = queue_.window();
@@ -201,7 +201,7 @@ std::size_t FrameSender::size_of(Sequence s) const {
 }
 
 /// Returns true if one of the frames to retransmit has probably met a black hole. A PMTU probe does not
-/// count, because it now leaves without its padding.
+/// count, because its retransmission has no padding.
 bool FrameSender::meets_black_hole(Time now, const FrameSelector::Selection& selection) {
   for (std::size_t i = 0; i < selection.count && selection.picks[i].retransmission(); ++i) {
     const Sequence s = selection.picks[i].sequence;
@@ -293,7 +293,8 @@ void FrameSender::note_sent(Time now, const FrameSelector::Selection& selection,
 
 void FrameSender::note_retransmission(Time now, Sequence s, std::size_t path) {
   ++transmission_;
-  // Retransmissions that leave before the peer knows the session belong to the handshake, and do not count.
+  // Until the peer has shown that it has our opening, retransmissions belong to the handshake and are not
+  // counted.
   if (handshake_.peer_has_opening()) {
     ++counters_.frames_retransmitted;
     ++retransmitted_;
@@ -387,8 +388,8 @@ void FrameSender::send_challenge(Time now, const multipath::PathManager::Challen
   paths_.on_challenge_sent(now, challenge.path);
 }
 
-/// Sends padding with the sequence of the last frame. The peer has already received that frame, and
-/// acknowledges the duplicate at once.
+/// Sends padding with the sequence of the last frame. The peer has already received that frame, so it
+/// acknowledges the padding at once, as a duplicate.
 void FrameSender::send_zero_window_probe(Time now, link::Link& link, const OutgoingAck& ack) {
   scratch_.set_padding(0);
   const Sequence last = queue_.window().next().previous();

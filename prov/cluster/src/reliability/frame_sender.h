@@ -8,15 +8,15 @@
 // again after kRetryLink.
 //
 // Two kinds of frames may leave although the windows are full (docs/protocol.md 4.4): a frame that a tail
-// loss probe or a timeout retransmits, and a zero window probe. A frame that has become too long for the path
-// leaves in parts, which together are one transmission. While the peer's session is unknown, a frame leaves
-// without its segments, because the peer would not accept them and the frame might be too long. Such a frame
+// loss probe or a timeout retransmits, and a zero window probe. A frame that is too long for the path leaves
+// in parts, which together are one transmission. While the peer's session is unknown, a frame leaves without
+// its segments, because the peer would not accept them and the frame might be too long. A frame in this form
 // is named a call.
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
-// (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame of the flow,
-// because the path must be able to carry such frames. Only a challenge that announces a new address of this
-// side is short.
+// (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame that may leave
+// over this path, because the path must be able to carry it. Only a challenge that announces a new address of
+// this side is short.
 #pragma once
 
 #include <algorithm>
@@ -41,9 +41,9 @@ namespace cluster::reliability {
 
 /// Selects which frames of one flow leave next, and on which path. First comes the frame that a tail loss
 /// probe or a retransmission timeout retransmits. This frame leaves even if the windows are full. If there
-/// are several paths, it takes another path than in its last transmission. Lost frames follow, then new ones.
-/// The frame sender sends the selection. If the link does not take all frames, the frame sender puts the rest
-/// back.
+/// are several paths, it prefers another path than in its last transmission. Lost frames follow, then new
+/// ones. The frame sender sends the selection. If the link does not take all frames, the frame sender puts
+/// the rest back.
 class FrameSelector {
  public:
   FrameSelector(SendQueue& queue, const Handshake& handshake, const multipath::PathManager& paths)
@@ -60,9 +60,10 @@ class FrameSelector {
     std::array<Pick, link::kBurstMax> picks;
     std::size_t count = 0;
     std::size_t path = 0;          ///< number of the path, which is an IP path
-    bool frames_left = false;      ///< true if other frames are ready but have to wait
+    bool frames_left = false;      ///< true if frames are left that the selection does not contain
     bool retransmissions = false;  ///< true if a frame of the selection is a retransmission
-    /// True if the acknowledgement of a frame, in the selection or in flight, may complete an operation.
+    /// True if an operation may complete when a frame of the selection is acknowledged or answered, or when a
+    /// frame in flight is acknowledged.
     bool completion_awaited = false;
 
     bool single_new_frame() const { return count == 1 && !retransmissions; }
@@ -81,7 +82,7 @@ class FrameSelector {
   void select_new(Selection& selection, std::size_t limit);
 
   static constexpr std::size_t kSmallWindow =
-      132;  ///< twice the number of frames after which the peer acknowledges (reliability/outgoing_ack.h)
+      132;  ///< twice the number of frames after which a peer acknowledges unasked (outgoing_ack.h)
 
   SendQueue& queue_;
   const Handshake& handshake_;
@@ -103,8 +104,8 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, gives the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Returns true if no repeated frame, no zero window probe and no part is due, and neither a full link nor
-  /// the pacer holds frames back.
+  /// Returns true if no repeated frame, no zero window probe and no further part is due, and if neither a
+  /// full link nor the pacer holds frames back.
   bool ordinary() const {
     return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
            pacer_allows_at_ == kNever;
@@ -182,8 +183,8 @@ class FrameSender {
   /// A frame that leaves in parts. The link has taken the first `left` parts, but not yet all.
   struct CutFrame {
     Sequence sequence{};
-    /// The most bytes of a part, its PartBlock included. If this size has changed, the frame is cut anew, and
-    /// all of its parts leave again.
+    /// The most bytes of a part, its PartBlock included, but not its header and opening. If this size has
+    /// changed, the frame is cut anew, and all of its parts leave again.
     std::size_t part_max = 0;
     std::size_t left = 0;  ///< number of parts that the link has taken
   };

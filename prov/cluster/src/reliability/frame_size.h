@@ -1,19 +1,20 @@
 // How long frames to the peer may be (docs/protocol.md 4.7). Each side names the longest frame that its link
 // carries. The network between the links may carry only shorter frames, and silently drop longer ones. Before
 // the flow sends frames longer than kBasePlpmtu, it sends a PMTU probe to find out whether such frames arrive
-// (RFC 8899). A short companion frame leaves with the probe: if only the companion arrives, the probe was too
-// long. Frames of kBasePlpmtu bytes are not probed, because that would cost each session a long frame.
+// (RFC 8899). A short companion frame leaves with the probe. If only the companion arrives, the probe was
+// probably too long. Frames of at most kBasePlpmtu bytes need no probe at first, because a probe would cost
+// each session a long frame.
 //
 // A black hole is a path that has begun to drop frames of some length silently. The flow assumes a black hole
 // if it has sent a frame several times without an acknowledgement, and no frame of that length has arrived
 // for a while. (A full queue also drops a frame repeatedly, but lets others of that length pass.) From then
-// on frames are at most kInitialFrameSize long. After a second black hole they are at most least() long,
-// which every path carries. If the search for the longest frame was complete, it begins again. Perhaps there
-// was no black hole, but an outage or a peer that computed and did not answer. Queued and outstanding frames
-// keep their sequences, so frames that have become too long leave in parts (PartEncoder).
+// on frames are at most kInitialFrameSize long. After a second black hole they are at most least() long. If
+// the search for the longest frame was complete, it begins again, because an outage or a peer that computes
+// looks like a black hole. Queued and outstanding frames keep their sequences. So those that are now too long
+// leave in parts (PartEncoder).
 //
-// Invariant: at most one PMTU probe is outstanding. The timers of the flow retransmit it like any other
-// frame.
+// Invariant: at most one PMTU probe is outstanding. If the probe is lost, the flow retransmits it without its
+// padding.
 #pragma once
 
 #include <algorithm>
@@ -44,7 +45,8 @@ class FrameSize {
         path_max_(base_),
         proven_(base_) {}
 
-  /// Returns the size of the longest frame that both links and the path carry, header included.
+  /// Returns the size of the longest frame that both links and, as far as is known, the path carry, header
+  /// included.
   std::size_t frame_max() const {
     return std::min(handshake_.link_frame_max(), handshake_.knows_peer() ? path_max_ : initial_max_);
   }
@@ -75,7 +77,7 @@ class FrameSize {
     if (in_doubt() && std::min(size, frame_max()) >= doubted_) witness_ = t;
   }
   /// Called when the peer has acknowledged transmission `largest`, but no new frame. A peer that has no space
-  /// for a frame answers in this way (docs/protocol.md 3.2). The frame itself has arrived, so the path
+  /// for a frame answers in this way (docs/protocol.md 3.2). That frame has arrived all the same, so the path
   /// carries frames of its length.
   void on_answer(TransmissionNumber largest) {
     if (in_doubt() && witness_ == largest) doubted_ = 0;
@@ -118,8 +120,8 @@ class FrameSize {
   /// A frame of this size fits on every path that carries IPv4 datagrams of 576 bytes (RFC 1122 3.3.2).
   /// Nearly every path does.
   static constexpr std::size_t kLeastFrameSize = 548;
-  /// Frames of this size leave without a probe. The longest frame over IPv4 and UDP has this size on an
-  /// Ethernet with an MTU of 1500.
+  /// Until a black hole is found, frames of this size leave without a probe. The longest frame over IPv4 and
+  /// UDP has this size on an Ethernet with an MTU of 1500.
   static constexpr std::size_t kBasePlpmtu = 1472;
   static constexpr unsigned kProbesMax = 4;
   static constexpr std::size_t kRunSegmentBytes = 20;  ///< bytes of the segment header in a frame of a run
@@ -129,8 +131,8 @@ class FrameSize {
   void on_pmtu_probe_lost(FrameBody& body);
   void on_pmtu_probe_acked();
   void report();
-  /// Returns the frame size that every path carries. With this size, even the longest frame needs at most
-  /// kPartsMax parts.
+  /// Returns the limit of frames after a second black hole. With this size, even the longest frame needs at
+  /// most kPartsMax parts.
   std::size_t least() const {
     return std::max(least_, sizeof(wire::FrameHeader) + sizeof(wire::PartBlock) + 1 +
                                 handshake_.link_frame_max() / wire::kPartsMax);

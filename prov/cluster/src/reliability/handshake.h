@@ -1,18 +1,18 @@
 // The two sessions of a flow, and what both sides have agreed on (docs/protocol.md 2.1 to 2.3).
 //
-// Every frame carries our opening until the peer has shown that it received the opening. The peer shows this
-// with a fin, or with a frame that carries data or an acknowledgement. The frame must be addressed to our
-// session. Both sides may begin at the same time: neither waits for the other's opening before it sends its
-// own.
+// Every frame of the flow carries our opening until the peer has shown that it received the opening. The peer
+// shows this with a fin, or with a frame that carries data or an acknowledgement. The frame must be addressed
+// to our session. Both sides may begin at the same time: neither waits for the other's opening before it
+// sends its own.
 //
 // Any host can spoof the peer's address in a frame that names no session. So this side accepts the peer's
 // opening only from a frame that names our session and repeats our token. We have sent session and token only
 // to the peer's address. The session number alone would not be enough: a forger that tries all 32-bit numbers
 // would succeed after some hours.
 //
-// Invariant: once this side has accepted the peer's opening, that opening never changes. There are two
-// exceptions. move_peer() replaces an address of the peer. forget_peer() is called if the peer's session has
-// ended before the peer showed that it received our opening.
+// Invariant: what this side has accepted from the peer's opening does not change. There are two exceptions.
+// move_peer() replaces an address of the peer. forget_peer() is called if the peer's session has ended before
+// the peer showed that it received our opening.
 #pragma once
 
 #include <algorithm>
@@ -44,12 +44,12 @@ struct PeerSession {
 /// which is the session number of the receiver.
 inline Sequence first_sequence(std::uint32_t sender_session) { return {sender_session}; }
 
-/// Compares an opening with the session that is already open with the sender of the opening.
+/// Says how an opening relates to the session that this side already has with its sender.
 enum class OpeningClass : std::uint8_t {
   fresh,  ///< no session is open, so the sender asks for one
   same,   ///< the opening of the open session
   newer,  ///< the opening has a later epoch: the sender claims to have a new session
-  stale,  ///< from an earlier epoch, or for another session of the same epoch; refused
+  stale,  ///< from an earlier epoch, or for another session of the same epoch
 };
 
 OpeningClass classify_opening(const std::optional<PeerSession>& known, const wire::Opening& opening);
@@ -59,7 +59,7 @@ class Handshake {
   /// The most frames in flight until the peer has shown that it received our opening.
   static constexpr std::size_t kInitialFramesMax = 8;
   /// The most frames in flight while the peer's session is unknown. These frames are calls, which carry no
-  /// segments (frame_sender.h).
+  /// data (frame_sender.h).
   static constexpr std::size_t kCallsMax = 1;
 
   /// `further`: addresses of this side that differ from its name. `sibling`: another endpoint of this process
@@ -135,7 +135,7 @@ class Handshake {
   /// Returns the peer's queue pairs, whose addresses are among peer_addresses() as well.
   std::span<const wire::VerbsAddress> peer_queue_pairs() const { return peer_queue_pairs_; }
 
-  /// Returns true if the peer has this address. False while the peer is unknown.
+  /// Returns true if the peer has this address. Returns false while the peer is unknown.
   bool has_address(const SocketAddress& address) const {
     return std::ranges::find(peer_addresses_, address) != peer_addresses_.end();
   }
@@ -169,8 +169,8 @@ class Handshake {
   }
 
  private:
-  /// How many ended sessions this side remembers. A late frame could revive an older session only if the peer
-  /// had restarted more times than this, each time with its clock set back.
+  /// How many forgotten sessions of the peer this side remembers. A late frame could revive an older one only
+  /// after forget_peer() was called more often than this in one flow.
   static constexpr std::size_t kForgottenMax = 16;
 
   bool from_peer(const SocketAddress& from) const {
@@ -185,7 +185,7 @@ class Handshake {
   std::optional<wire::Opening> peer_;
   std::vector<SocketAddress> peer_addresses_;
   std::vector<wire::VerbsAddress> peer_queue_pairs_;
-  std::vector<PeerSession> forgotten_;  ///< ended sessions, which late frames must not revive
+  std::vector<PeerSession> forgotten_;  ///< sessions that late frames must not revive
   bool peer_has_opening_ = false;
 };
 

@@ -25,7 +25,7 @@ constexpr const Refutation& kBy = refutation_by(evidence);
 
 }  // namespace
 
-/// Returns for how much of the time since `counted_until_` this side could hear the peer.
+/// Returns how much of the time since `counted_until_` counts as silence (see the head of liveness.h).
 Duration Liveness::elapsed_by(Time now) const {
   if (now <= counted_until_) return {};
   const Time due = std::max(deadline(), counted_until_);
@@ -119,7 +119,8 @@ void Liveness::on_unproven_path_error(Time now) {
 }
 
 bool Liveness::on_path_error(Time now, Status error, bool known) {
-  // The loss of a peer that owes nothing does no harm now. The next frame to that peer will show the loss.
+  // A peer that owes nothing may be gone without harm. The next frame to that peer will show whether it is
+  // gone.
   if (!expecting_) return false;
   count_idle(now);
   const bool port_closed = error == Status::refused;
@@ -184,12 +185,12 @@ void Liveness::on_probe(Time now, link::ProcessProbe::Answer answer) {
     kernel_refuses_ = true;
     contest(now, kContestedKeepAliveInterval);
     const bool corroborated = probe_stood_ || refused();
-    // The silence of the process since its last answer counts even in an outage, because the answer of the
-    // process's kernel has just crossed the network.
+    // Here the silence of the process counts even in an outage, because the refusal of its kernel has just
+    // crossed the network.
     judge(Suspicion::kernel_refuses, corroborated ? PeerState::corroborated : PeerState::met,
           reported_silence_);
   }
-  // If the peer timeout is short, so is the interval: several questions must fit into the timeout, because a
+  // A short peer timeout also shortens the interval. Several questions must fit into the timeout, because a
   // question or its answer may be lost.
   const Duration interval =
       probe_active_ ? std::min(kProbeInterval, peer_timeout_ / 16) : kProbeIntervalFirst;
@@ -244,8 +245,8 @@ Time Liveness::deadline() const {
   };
   const Time ask = std::max(contested() ? contested_since_ : at_idle(before_keep_alive()), keep_alive_at_);
   Time next = ask;
-  // In an outage, silence ends no session. After the outage, it is enough to check when the next keep-alive
-  // is due.
+  // In an outage, silence ends no session. The check with the next keep-alive comes soon enough after the
+  // outage.
   if (!outage) next = std::min(next, at_idle(peer_timeout_));
   if (may_probe()) {
     const bool now = probe_active_ || refused();

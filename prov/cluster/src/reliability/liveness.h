@@ -1,20 +1,21 @@
 // Decides whether a peer that owes an acknowledgement is still alive, and when to send it a keep-alive
-// (docs/protocol.md 2.5). A peer that owes nothing is not watched. But it gets a keep-alive from time to
-// time, so that firewalls and address translators between the two nodes do not forget the session. Two tables
-// contain the rules. `kVerdicts` says how long each suspicion must last before the session ends, and with
-// which status. `kRefutations` says which suspicions each kind of evidence ends.
+// (docs/protocol.md 2.5). A peer that owes nothing is not watched. But it gets a keep-alive after each
+// refresh interval, so that firewalls and address translators between the two nodes do not forget the
+// session. Two tables contain the rules. `kVerdicts` says how long each suspicion must last before the
+// session ends, and with which status it ends. `kRefutations` says which suspicions each kind of evidence
+// ends.
 //
 // This side sends keep-alives to a silent peer. If the peer stays silent, or if an ICMP error says that the
 // peer's port is unreachable, this side also asks the peer's kernel. The kernel knows whether the process
 // exists, even if the process is stopped (link/process_probe.h).
 //
 // Silence counts only while this side itself runs. If check() is called at most kLateMax after deadline(),
-// all the silence that was not counted yet counts. If the delay is longer, only kLateMax of the delay counts.
-// The silence from the last count to the deadline then counts only in part, in the ratio of kLateMax to the
-// delay. So a host that was suspended does not suspect its peers because of its own absence. On crowded
-// nodes, where such delays are frequent, a peer that waits for a processor gets more time. The ages of ICMP
-// errors do not include the rest of the delay either, because during that time this side could not read the
-// peer's answers.
+// all the silence that was not counted yet counts. If check() is called later, only kLateMax of its delay
+// counts. The silence from the last count to the deadline then counts only in part, in the ratio of kLateMax
+// to the delay. So a host that was suspended does not suspect its peers because of its own absence. On
+// crowded nodes, where such delays are frequent, a peer that waits for a processor gets more time. The ages
+// of ICMP errors do not include the rest of the delay either, because during that time this side could not
+// read the peer's answers.
 //
 // Silence does not count during an outage either (base/outage.h). kVerdicts says which suspicions wait during
 // an outage.
@@ -89,9 +90,9 @@ inline constexpr Verdict kVerdicts[] = {
     {Suspicion::port_closed, PeerState::unmet, InOutage::goes_on, Status::refused, kStartingTolerated},
     // The error may be forged. A live process answers a keep-alive within this time.
     {Suspicion::port_closed, PeerState::met, InOutage::goes_on, Status::ended, kRefusedTolerated},
-    // An unreachable host is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes it, too. So there
-    // is no row for a met peer: only the peer's silence ends the session. But the address of an unmet peer
-    // may be wrong, so here the error ends the session.
+    // "Host unreachable" is a soft error (RFC 1122 4.2.3.9): a switch that restarts causes this error, too.
+    // So there is no row for a met peer: only the peer's silence ends the session. But the address of an
+    // unmet peer may be wrong, so here the error ends the session.
     {Suspicion::host_unreachable, PeerState::unmet, InOutage::waits, Status::unreachable,
      kUnreachableTolerated},
     // There is no row for a met peer: somebody may correct a firewall that begins to refuse frames, so only
@@ -114,32 +115,32 @@ enum Matter : std::uint8_t {
   kEngineSilence = 2,  ///< the silence of the engine, as in Suspicion::stuck
   kReported = 4,       ///< the silence of engine and responder, which the log reports
   kErrors = 8,         ///< ICMP errors, and the doubt whether the peer's port is open
-  /// Like kErrors, but openings end errors only once until the next sign of life, because openings may be
-  /// forged.
+  /// Like kErrors, but for openings, which may be forged: they end errors only once until the next sign of
+  /// life.
   kErrorsOnce = 16,
   kRefusal = 32,  ///< the fact that the peer's kernel has refused a connection
   kProbe = 64,    ///< the doubt that makes this side ask the peer's kernel
-  /// Resets that say `translated`. Answers to keep-alives do not end these grounds, because a router that
-  /// translates addresses lets such answers pass.
+  /// Resets with the reason foreign_source. Answers to keep-alives do not end these grounds, because a router
+  /// that translates addresses lets such answers pass.
   kTranslation = 128,
 };
 
 enum class Evidence : std::uint8_t {
-  frame,             ///< a frame of our session with a valid sequence or acknowledgement
+  frame,             ///< a frame that has a place in our session (Flow::receive)
   ethertype_frame,   ///< a valid frame over the EtherType path, which shows nothing about the IP path
   engine_answer,     ///< the answer to a path challenge
   responder_answer,  ///< the answer to a keep-alive
   kernel_vouches,    ///< the peer's kernel has accepted a connection, so the process exists
-  /// An opening or a connection over shared memory, in the peer's name. Earlier errors may be about an
-  /// earlier process.
+  /// An opening, or a connection over shared memory, that claims to come from the peer. Earlier errors may be
+  /// about an earlier process.
   opening,
-  owes_nothing,
-  owes_again,
+  owes_nothing,  ///< the peer has acknowledged everything
+  owes_again,    ///< the peer begins to owe an acknowledgement
 };
 
 /// A row says which grounds for a suspicion a kind of evidence ends. An answer shows only that the peer was
 /// alive when this side asked. A host on the path may keep answers for later, to make a dead peer look alive.
-/// So the time since the question still counts as silence. An answer ends errors only if the first of them
+/// So the time since the question still counts as silence. An answer ends errors only if the first error
 /// arrived before the question left. An answer ends a refusal or the probe only if the question left less
 /// than before_probe() ago.
 struct Refutation {
@@ -183,19 +184,20 @@ class Liveness {
         probes_(probes),
         outage_(outage) {}
 
-  /// Called for each frame of our session with a valid sequence or acknowledgement. `by_ethertype`: the frame
-  /// arrived over an EtherType path.
+  /// Called for each frame that has a place in our session (Flow::receive). `by_ethertype`: the frame arrived
+  /// over an EtherType path.
   void on_sign_of_life(Time now, bool by_ethertype);
   enum class By : std::uint8_t { engine, responder };
   /// Called for an answer of the peer's engine or responder. `asked`: when the question left.
   void on_answer(Time now, Time asked, By by);
-  /// Called for an opening or a connection over shared memory in the peer's name, which may be forged.
+  /// Called for an opening, or a connection over shared memory, that claims to come from the peer. It may be
+  /// forged.
   void forget_path_errors();
   /// Called with true when the peer begins to owe an acknowledgement, and with false when it owes nothing.
   void set_expecting(Time now, bool owed);
-  /// Called for an ICMP error that quotes a frame of ours, or for a reset that says `translated`. `known`:
-  /// the peer has answered in this session. Returns true if the caller should retransmit a frame after
-  /// kRetryAfter.
+  /// Called for an ICMP error that quotes a frame of ours, or for a reset with the reason foreign_source.
+  /// `known`: the peer has answered in this session. Returns true if the caller should retransmit a frame
+  /// after kRetryAfter.
   bool on_path_error(Time now, Status error, bool known);
   /// Called for an ICMP error that any host may have forged.
   void on_unproven_path_error(Time now);
@@ -204,7 +206,7 @@ class Liveness {
   /// counts as at most a quarter of the peer timeout, so that several keep-alives fit into this timeout.
   void on_keep_alive_sent(Time now, Duration least = {});
   /// Called when the peer has answered for the first time, and when an address of the peer has changed.
-  /// `kernel_answers`: this side may ask the peer's kernel about the process.
+  /// `kernel_answers`: the peer's kernel answers questions about the process, as far as this side knows.
   void on_met(bool kernel_answers);
   /// Returns true if it is time to ask the peer's kernel. The caller must pass the answer to on_probe().
   bool probe_due(Time now) const { return wants_probe(now) && now >= probe_at_; }
@@ -225,21 +227,21 @@ class Liveness {
   /// Returns how long the peer and its kernel have been silent, as far as this silence counts.
   Duration idle_by(Time now) const;
   Time keep_alive_sent() const { return keep_alive_sent_; }
-  /// Returns for how long the peer has owed something while neither its engine nor its responder has
-  /// answered. Outages are included.
+  /// Returns for how long the peer has owed something while neither its engine nor its responder was heard.
+  /// Outages are included.
   Duration silent_for() const { return reported_silence_; }
   /// Returns true if the peer is silent and its kernel says that the process exists.
   bool kernel_vouches() const { return kernel_vouches_; }
   /// News for the log about a peer that is silent although its kernel says that the process exists. `lasts`:
-  /// the silence has lasted for kWorthALine. `over`: the silence has ended. Each of the two is returned once
-  /// for each such silence.
+  /// the silence has lasted for kWorthALine. `over`: the silence has ended. Each silence causes each of the
+  /// two at most once.
   enum class News : std::uint8_t { none, lasts, over };
   News take_news();
 
   static constexpr Duration kRetryAfter = 20ms;
   static constexpr Duration kWorthALine = 10s;
   /// If two errors are further apart than this, they count as errors with different causes. The time is
-  /// longer than a second, because kernels send only one error per second.
+  /// longer than a second, because kernels limit such errors to about one per second.
   static constexpr Duration kErrorGapMax = 2500ms;
 
  private:
@@ -267,13 +269,14 @@ class Liveness {
   Duration limit(const Verdict& verdict) const;
   Suspicion suspicion_of_errors() const;
   PeerState state_at_error() const { return known_at_error_ ? PeerState::met : PeerState::unmet; }
-  /// Returns true if at least two errors with the same cause have arrived.
+  /// Returns true if at least two errors have arrived, none of them more than kErrorGapMax after the one
+  /// before.
   bool errors_repeat() const { return error_ != Status::ok && last_error_ > first_error_; }
   bool refused() const { return error_ == Status::refused; }
   bool contested() const { return contested_since_ != kNever; }
   void note_error(Time now, Status error, bool known);
-  /// Called if a message, perhaps a forged one, says that the peer's port is closed. Schedules a keep-alive
-  /// to the peer, at least `ask_after` after the last keep-alive.
+  /// Called when an ICMP error, perhaps a forged one, or a refused connection raises doubt about the peer's
+  /// port. Schedules a keep-alive to the peer, at least `ask_after` after the last keep-alive.
   void contest(Time now, Duration ask_after);
   Duration keep_alive_interval(Time now) const;
   /// Returns when a peer that owes nothing gets the next keep-alive.
@@ -304,11 +307,11 @@ class Liveness {
   Time keep_alive_at_{};
   Time keep_alive_sent_{};
 
-  bool probe_active_ = false;    ///< this side has asked the kernel since it last heard the peer
-  bool probe_stood_ = false;     ///< the kernel has accepted a connection at least once
+  bool probe_active_ = false;    ///< this side has asked the peer's kernel since it last heard the peer
+  bool probe_stood_ = false;     ///< the peer's kernel has accepted a connection at least once
   bool kernel_refuses_ = false;  ///< the kernel has refused a connection since the peer was last heard
   bool kernel_vouches_ = false;
-  Time probe_at_{};  ///< when to ask the kernel next
+  Time probe_at_{};  ///< when to ask the peer's kernel next
 
   Status error_ = Status::ok;  ///< the last ICMP error or reset that no evidence has ended
   bool known_at_error_ = false;

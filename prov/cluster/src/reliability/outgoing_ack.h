@@ -1,4 +1,4 @@
-// What this side acknowledges, and when the acknowledgements leave.
+// Decides what this side acknowledges, and when the acknowledgements leave.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +16,15 @@
 namespace cluster::reliability {
 
 /// Decides when to acknowledge (docs/protocol.md 3.4). The acknowledgement leaves at once if the peer needs
-/// it: if a gap appears or is closed, or if a duplicate arrives. Otherwise it leaves after kFramesMax frames
-/// or after the configured delay, whichever is earlier (RFC 9000 13.2).
+/// it: while there is a gap, when a gap is closed, and when a duplicate arrives. (Gaps do not count while
+/// frames arrive on several paths.) Otherwise it leaves after kFramesMax frames or after the configured
+/// delay, whichever is earlier (RFC 9000 13.2).
 ///
-/// A frame may say that the peer waits for the acknowledgement of this frame. The acknowledgement then waits
-/// for a reply of the application, at most kReplyWait. It does so only if the last acknowledgement for which
-/// the peer waited left with a reply, or could have left with one. (TCP stacks call this "pingpong mode".)
-/// Otherwise the acknowledgement leaves at once, because the application may compute for a long time before
-/// it replies.
+/// A frame with the flag kAckNow says that the peer waits for the acknowledgement of this frame. This side
+/// holds such an awaited acknowledgement back for at most kReplyWait, so that it can leave with a reply of
+/// the application. An acknowledgement is held back only if the previous awaited one left with a reply, or
+/// could have left with one. (TCP stacks call this "pingpong mode".) Otherwise the acknowledgement leaves at
+/// once, because the application may compute for a long time before it replies.
 class AckScheduler {
  public:
   enum class Urgency : std::uint8_t { none, soon, now };
@@ -73,8 +74,9 @@ class AckScheduler {
 
  private:
   static constexpr Duration kReplyWait = 10us;
-  /// How soon a reply must follow a bare acknowledgement to count as a reply that could have carried it. This
-  /// time is longer than kReplyWait, because the transmission of the bare frame delays the reply.
+  /// If a reply follows a bare acknowledgement within this time, the reply could have carried the
+  /// acknowledgement. This time is longer than kReplyWait, because the transmission of the bare frame delays
+  /// the reply.
   static constexpr Duration kReplyGrace = 25us;
   /// After this many frames the acknowledgement leaves at once. In a stream of super-frames, it leaves after
   /// every second super-frame.
@@ -89,7 +91,7 @@ class AckScheduler {
   bool awaited_ = false;  ///< true if the peer waits for the owed acknowledgement
   /// True if the last acknowledgement for which the peer waited left with data, or could have left with data.
   bool replies_soon_ = true;
-  /// If data leaves before this time, it could have carried the last bare acknowledgement.
+  /// If data leaves before this time, the data could have carried the last bare acknowledgement.
   Time reply_grace_until_{};
   std::uint32_t spurious_reported_ = 0;
   unsigned frames_ = 0;  ///< frames since the last acknowledgement
@@ -126,7 +128,7 @@ class AnswerDelay {
  private:
   static constexpr int kInTimeMin = 4;
   static constexpr int kMissCost = 16;
-  /// How soon data must follow answers that left alone to count as data that could have carried them. This
+  /// If data follows answers that left alone within this time, the data could have carried the answers. This
   /// time is longer than a reply takes, because the transmission of the answers delays the reply.
   static constexpr Duration kFollowsWithin = 25us;
 
@@ -134,7 +136,7 @@ class AnswerDelay {
   /// failed to follow in time.
   int in_time_ = 0;
   bool waiting_ = false;  ///< true if answers are waiting now
-  /// If data leaves before this time, it could have carried the answers that left alone.
+  /// If data leaves before this time, the data could have carried the answers that left alone.
   Time followed_by_ = kNever;
 };
 
@@ -150,7 +152,7 @@ inline std::uint16_t ack_delay_field(Time now, Time arrived) {
 enum class AckIncluded : std::uint8_t { none, header, block };
 
 /// An acknowledgement as a value: a copy of the state of the receive window and the scheduler. Every outgoing
-/// frame carries as much of it as the frame has space for.
+/// frame of the flow carries as much of the acknowledgement as fits into the frame.
 ///
 ///   header   `ack` (every frame before this sequence has arrived), the largest transmission number, and how
 ///            long ago this transmission arrived

@@ -5,9 +5,9 @@
 // before it has arrived. If an ordered frame is the expected one, it is delivered at once and without a copy.
 // Other ordered frames are copied and wait in the window (at most `size` of them).
 //
-// If the protocol has no space for a segment of an ordered frame, it calls hold(), which puts the rest of the
-// frame back. From then on the frame counts as not arrived, so this side does not acknowledge it. Later
-// ordered frames wait behind it. resume() makes the frame count as arrived.
+// If the protocol has no space for a segment of an ordered frame, the caller calls hold(), which puts back
+// this segment and the rest of the frame. From then on the frame counts as not arrived, so this side does not
+// acknowledge it. Later ordered frames wait behind it. resume() makes the frame count as arrived.
 //
 // A duplicate is either a copy that the network has made, or a spurious retransmission. A copy has the
 // transmission number of the first arrival, a retransmission has another. Only spurious retransmissions are
@@ -34,7 +34,7 @@ class ReceiveWindow {
   };
 
   /// `size`: number of frames that the window accepts. The window allocates memory for most of them only when
-  /// a gap needs this memory.
+  /// a gap or a long run needs this memory.
   explicit ReceiveWindow(std::size_t size);
   /// Sets the sequence of the peer's first frame. Must be called before any frame arrives.
   void begin(Sequence first) { expected_ = highest_end_ = cursor_ = given_ = first; }
@@ -45,11 +45,13 @@ class ReceiveWindow {
     late,
     outside,
   };
-  /// Compares the sequence with the limits of the window. The frame itself may or may not have arrived.
+  /// Compares the sequence with the limits of the window. The result does not say whether the frame has
+  /// arrived.
   Place place_of(Sequence s) const;
   /// Records the arrival of a frame whose place is `within`.
   Arrival arrive(Sequence s, TransmissionNumber transmission, bool ordered, ConstBytes segments);
-  /// Returns true if take_expected() may be called: no frame is missing, held, or not handed on.
+  /// Returns true if take_expected() may be called: no frame is missing or held, and all segments are handed
+  /// on.
   bool complete() const { return !holding_ && !has_gap() && all_handed_on(); }
   /// Records the arrival of the expected frame, which the caller delivers itself. complete() must be true.
   void take_expected(TransmissionNumber transmission) {
@@ -59,8 +61,9 @@ class ReceiveWindow {
     ++expected_;
     highest_end_ = cursor_ = expected_;
   }
-  /// Returns true if arrive_run() accepts `count` frames from `s` on: all of them are new and, if they are
-  /// ordered, the first is the expected frame.
+  /// Returns true if arrive_run() accepts `count` frames from `s` on: no frame is held, and all of these
+  /// frames are new and within the window. If they are ordered, the first of them must also be the expected
+  /// frame.
   bool takes_run(Sequence s, std::size_t count, bool ordered) const;
   /// Records the arrival of a run for which takes_run() has returned true. The caller must first deliver the
   /// frames of the run, then the segments that next() returns.
@@ -84,7 +87,7 @@ class ReceiveWindow {
   Sequence expected() const { return expected_; }
   /// Returns true if a frame after the expected one has arrived.
   bool has_gap() const { return highest_end_ != expected_; }
-  /// Returns true only if next() would return false.
+  /// If this function returns true, next() would return false. The reverse need not hold.
   bool all_handed_on() const { return current_.empty() && cursor_ == expected_; }
   std::size_t footprint() const;
   std::uint32_t spurious() const { return spurious_; }

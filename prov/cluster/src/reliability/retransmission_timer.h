@@ -1,12 +1,13 @@
-// Decides when to retransmit a frame because no acknowledgement arrives (docs/protocol.md 4.4). The first
-// retransmission is a tail loss probe (TLP, RFC 8985 section 7). Its acknowledgement tells the loss detector
-// about all frames before it. Retransmission timeouts (RTO, RFC 6298 section 5) follow, each twice as long as
-// the last.
+// Decides when to retransmit a frame because no acknowledgement arrives (docs/protocol.md 4.4). Once a reply
+// time was measured, the first retransmission is a tail loss probe (TLP, RFC 8985 section 7). Its
+// acknowledgement tells the loss detector which other frames have arrived. Retransmission timeouts (RTO, RFC
+// 6298 section 5) follow, each twice as long as the last, up to a limit.
 //
 // If the peer has already answered in this session, the first kBackoffMax timeouts are at most kBackedOffMax
 // or one RTO apart, whichever is longer. When hundreds of flows fill one queue of a switch, one of them may
-// lose frames a dozen times in a row. With this limit that flow does not fall behind by a second. If turns
-// are late (TurnDelay), each timeout is long enough for late turns of the peer, too.
+// lose a frame a dozen times in a row. This limit keeps that flow from falling behind by a second. Before the
+// first answer, the timeouts are at most kCallMax apart. If turns are late (TurnDelay), each timeout is long
+// enough for late turns of the peer, too.
 //
 // Every transmission and every newly acknowledged frame restarts the timer (RFC 9002 section 6.2.1). A newly
 // acknowledged frame also ends the backoff.
@@ -21,9 +22,9 @@
 namespace cluster::reliability {
 
 /// Estimates how late the turns of an endpoint are (docs/protocol.md 4.4). If a timer fires long after its
-/// deadline, the process has waited for a processor. If one node is crowded, the other nodes usually are too,
-/// so an answer takes several such delays. A single delay may have another cause: the process may have been
-/// stopped. So one observation raises the estimate at most to twice its value plus kFirst.
+/// deadline, the process has waited for a processor. If one node is crowded, the other nodes are usually
+/// crowded as well. An answer then takes several such delays. A single delay may have another cause, for
+/// example a stopped process. So one observation raises the estimate at most to twice its value plus kFirst.
 class TurnDelay {
  public:
   /// Called at the time `now`, when a timer with the deadline `due` fires.
@@ -87,16 +88,17 @@ class RetransmissionTimer {
     unanswered_ = 0;
     expedited_at_ = kNever;
   }
-  /// Called when the peer has probably dropped frames. Makes the timer fire no later than `when`.
+  /// Called when the peer has probably dropped frames. Makes the timer fire at `when`, unless it fires
+  /// earlier.
   void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
-  /// Returns how long an answer may take because turns are late, as estimated when the timer was last
-  /// restarted.
+  /// Returns how long an answer can take because turns are late. The estimate dates from the last restart of
+  /// the timer.
   Duration least() const { return turns_ != nullptr && turns_->disregarded() ? Duration{} : least_; }
   /// Returns when to call on_timer(), or kNever if nothing is outstanding.
   Time deadline(const multipath::RttEstimator& reply_time) const;
   Event on_timer(Time now, const multipath::RttEstimator& reply_time);
-  /// Called when the peer has acknowledged a newer transmission. Such an acknowledgement need not be
-  /// progress, because the peer may have no space for the frame.
+  /// Called when the peer has acknowledged a newer transmission. Such an acknowledgement need not acknowledge
+  /// a new frame, because the peer may have no space for the frame.
   void on_answer() { unanswered_ = 0; }
   /// Returns true after at least two timeouts in a row without an answer. A delay on the peer's host may have
   /// caused the first timeout. (RFC 9002 7.6 also requires losses over the time of several timeouts.)

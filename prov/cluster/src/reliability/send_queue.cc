@@ -106,8 +106,8 @@ void SendQueue::post_copy(const wire::Segment& segment, const Gather& payload, c
   last_ = size;
 }
 
-/// Posts single segments instead of a run if a frame is open. The same holds if the first piece of the
-/// payload or the free space of the window is too small for kRunMin whole frames.
+/// Posts one segment instead of a run if a frame is open. The same holds if the first piece of the payload,
+/// kQueuedMax or the window allows fewer than kRunMin whole frames.
 std::size_t SendQueue::post_run(const wire::Segment& segment, const Gather& payload, carrier::Token token) {
   if (!takes_more()) return 0;
   const std::size_t part = payload_max(segment);

@@ -8,8 +8,9 @@
 // copied, so that the next segment can fill the frame. A frame that is not full would end a super-frame
 // (link/link.h). Long payloads that are not copied become runs (post_run), which need no body for each frame.
 //
-// Limits: at most kQueuedMax frames wait for transmission, so that the protocol can still decide the order of
-// later posts. A segment must fit into one frame of the size that handshake and path allow now.
+// Limits: while kQueuedMax frames wait for transmission, posts are refused, so that the protocol can still
+// decide the order of later posts. A segment must fit into one frame of the size that handshake and path
+// allow now.
 //
 // A frame that contains only answers (`done`) may stay open while an acknowledgement is owed. The answers and
 // the acknowledgement leave in the next frame that this side sends, or when the acknowledgement is due
@@ -46,7 +47,8 @@ class SendQueue final : public carrier::Carrier {
 
   std::size_t payload_max(const wire::Segment& segment) const override;
   std::size_t fragment_max(const wire::Segment& segment) const override;
-  /// Returns half of the bytes that the congestion window and Handshake::window() allow in flight now.
+  /// Returns half of the bytes that the congestion windows of all paths and Handshake::window() allow in
+  /// flight now.
   std::size_t eager_limit() const override;
   bool device_reads() const override { return handshake_.device_reads(); }
   bool post(const wire::Segment& segment, const Gather& payload, carrier::PayloadMode mode,

@@ -96,7 +96,8 @@ Sequence SendWindow::pop_lost() {
 
 bool SendWindow::valid_ack(Sequence ack, const wire::Ack* ranges) const {
   if (ack.after(next_)) return false;
-  // An acknowledgement that the network has delayed may be old, but by at most kStaleAckMax frames.
+  // An acknowledgement that the network has delayed may be old. But this side refuses an acknowledgement that
+  // is older than kStaleAckMax frames.
   if (first() - ack > kStaleAckMax) return false;
   if (ranges == nullptr || ranges->count == 0) return true;
   // Compares each range with the window, not only the last range. Sequences wrap around, so the last range

@@ -66,7 +66,8 @@ struct SentFrame {
 };
 
 /// Consecutive frames of a run that one acknowledgement covers. All of them were sent only once, one after
-/// the other, on the same path. If a frame of a run was sent in another way, it forms a stretch alone.
+/// the other, on the same path. A frame of a run that was sent in another way, for example twice, forms a
+/// stretch alone.
 struct AckedStretch {
   multipath::AckedFrame frames;
   std::uint8_t path = 0;
@@ -78,8 +79,8 @@ struct AckedStretch {
 
 class SendWindow {
  public:
-  /// The window holds at most `capacity` frames, with sequences from `first` on. Memory is allocated only
-  /// when frames need it.
+  /// The window holds at most `capacity` frames, rounded up to a power of two, with sequences from `first`
+  /// on. Memory is allocated only when frames need it.
   SendWindow(std::size_t capacity, Sequence first);
 
   Sequence first() const { return first_; }
@@ -171,9 +172,10 @@ class SendWindow {
     drop_outdated_losses();
     return &frame;
   }
-  /// Marks frames as acknowledged. For each such frame with a body, calls on_acked(sequence, frame), which
-  /// may move the body away. For newly acknowledged frames of runs, calls on_run_acked(stretch). The cost is
-  /// one step for each range, each frame with a body, each stretch, and each 64 frames of a range.
+  /// Marks frames as acknowledged. For each newly acknowledged frame with a body, calls on_acked(sequence,
+  /// frame), which may move the body away. For newly acknowledged frames of runs, calls
+  /// on_run_acked(stretch). The cost is one step for each range, each frame with a body, each stretch, and
+  /// each 64 frames of a range.
   template <typename OnAcked, typename OnRunAcked>
   void acknowledge(Sequence ack, const wire::Ack* ranges, OnAcked&& on_acked, OnRunAcked&& on_run_acked) {
     if (ack.after(first())) {

@@ -1,5 +1,5 @@
-// A set of sequences in a moving window. It has one bit for each sequence and examines 64 bits at a time, so
-// a walk over the members quickly skips all other sequences.
+// A set of sequences in a moving window. It has one bit for each sequence of the window. A walk over the
+// members examines 64 bits at a time, so it quickly skips all other sequences.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Encodes a frame of a session when the frame is sent. Writes the header and the current acknowledgement
-// before the stored segments, so a retransmission carries current values. Also writes our opening until the
-// peer has shown that it has the opening. A frame has a body of its own or belongs to a run. A frame that has
-// become too long for the path is cut into parts.
+// Functions that encode a frame of a session when the frame is sent. They write the header and the current
+// acknowledgement before the stored segments, so a retransmission carries current values. They also write our
+// opening until the peer has shown that it has the opening. A frame has a body of its own or belongs to a
+// run. A frame that is too long for the path is cut into parts.
 #pragma once
 
 #include <array>
@@ -18,7 +18,8 @@
 
 namespace cluster::reliability {
 
-/// The header fields that the frame sender sets. The others follow from the session.
+/// The header fields that the frame sender sets. The other fields follow from the session and the
+/// acknowledgement.
 struct FrameIdentity {
   wire::FrameKind kind = wire::FrameKind::flow;
   std::uint8_t flags = 0;
@@ -62,9 +63,9 @@ class RunEncoder {
   Front pattern_;                  ///< a front with the bytes that all frames have in common
 };
 
-/// Cuts a frame that has become too long for the path into parts (wire/frame.h: PartBlock). All parts
-/// together are one transmission of the frame. While the frame size does not change, every transmission is
-/// cut in the same way, so the receiver can join parts of different transmissions.
+/// Cuts a frame that is too long for the path into parts (wire/frame.h: PartBlock). All parts together are
+/// one transmission of the frame. While the frame size does not change, every transmission is cut in the same
+/// way, so the receiver can join parts of different transmissions.
 class PartEncoder {
  public:
   /// `whole` is the encoded frame. Each part repeats its first `front` bytes, which are its header and its
@@ -87,7 +88,7 @@ class PartEncoder {
 };
 
 /// The frames that a flow passes to its link in one call, and the bytes in front of their payload. All flows
-/// of an engine use the same Burst in turn, because its 34 KB are too large for the stack of an application's
+/// of an engine use the same Burst in turn, because its 38 KB are too large for the stack of an application's
 /// thread.
 struct Burst {
   link::OutBurst out;

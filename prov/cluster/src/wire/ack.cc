@@ -31,8 +31,8 @@ std::size_t decode(ConstBytes in, Sequence base, Ack& out) {
     Le32 pair[2];
     std::memcpy(pair, in.data() + sizeof block + i * sizeof pair, sizeof pair);
     const SequenceRange range{{pair[0]}, {pair[1]}};
-    // A correct peer would have merged a range that is adjacent to `ack` or to the previous range. So such a
-    // block is invalid.
+    // No range of a correct peer begins at `ack` or at the end of the previous range. A block with such a
+    // range is invalid.
     if (!range.first.after(last) || !range.end.after(range.first)) return 0;
     // The check above limits each step to half the sequence space. The sum of the steps must also stay below
     // half of that space. Otherwise 32 ranges could wrap around, and comparisons with the later ones would be

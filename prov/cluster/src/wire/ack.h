@@ -11,7 +11,7 @@
 
 namespace cluster::wire {
 
-/// A run of frames that have arrived: from `first` up to, but not including, `end`.
+/// Consecutive frames that have arrived: from `first` up to, but not including, `end`.
 struct SequenceRange {
   Sequence first;
   Sequence end;
@@ -21,7 +21,7 @@ struct SequenceRange {
 inline constexpr std::size_t kAckRangesMax = 32;
 
 /// The layout on the wire. `count` pairs of Le32 (first, end) follow, one for each range. The ranges are
-/// ascending and disjoint, and all are beyond the header's `ack`.
+/// ascending, do not overlap or touch, and are all beyond the header's `ack`.
 struct AckBlock {
   Le32 spurious;  ///< spurious retransmissions that have arrived in this flow so far
   Le16 count;

@@ -9,7 +9,7 @@
 namespace cluster::wire {
 namespace {
 
-/// Says whether the engine processes frames of a kind, and which flags such a frame may have.
+/// Says whether admit() accepts frames of a kind, and which flags such a frame may have.
 struct KindRule {
   bool exists;
   std::uint8_t flags;
@@ -160,7 +160,7 @@ constexpr std::byte kDone{static_cast<std::uint8_t>(SegmentKind::done)};
   return rest.size() - message.size() == message.length ? message.size() : 0;
 }
 
-/// The same for a whole write.
+/// Does the same for a whole write.
 std::size_t read_lone_write(ConstBytes rest, WriteHeader& write) {
   if (rest.size() < WriteHeader::size() || !write.read(rest.data())) return 0;
   return rest.size() - WriteHeader::size() == write.length ? WriteHeader::size() : 0;

@@ -1,6 +1,6 @@
-// Checks the bytes of frames that arrive from the network. If admit() succeeds, the lengths in the frame are
-// right, and so is the checksum if the frame has one. Callers rely on this, and check only numbers such as
-// the session and the sequence.
+// Checks the bytes of frames that arrive from the network. If admit() succeeds, the lengths of the frame and
+// its blocks are right, and so is the checksum if the frame has one. Callers rely on this. They check numbers
+// such as the session and the sequence, and decode the segments (wire/segment.h).
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,7 @@ struct FrameView {
   bool in_part() const { return (flags & frame_flag::kPart) != 0; }
   bool ack_now() const { return (flags & frame_flag::kAckNow) != 0; }
   bool acknowledges() const { return (flags & frame_flag::kAcknowledges) != 0; }
-  /// Returns true if the frame has an acknowledgement, and the delay of the acknowledgement is short enough
-  /// for the header field `ack_delay`.
+  /// Returns true if the frame has an acknowledgement, and the header field `ack_delay` could hold its delay.
   bool knows_ack_delay() const {
     return acknowledges() && ack_delay_ns < std::numeric_limits<std::uint16_t>::max() * kAckDelayUnit;
   }
@@ -66,18 +65,18 @@ enum class Refusal : std::uint8_t {
   sealed,  ///< a sealed frame, but this endpoint has no key
 };
 
-/// Reads the first frame in `bytes` into `out`. On success the next frame begins at bytes[out.length]. After
-/// a refusal, the rest of `bytes` cannot be trusted either. If `integrity` is checksum, sealed frames are
-/// refused. If `integrity` is seal, frames that are not sealed are refused. seal/ must have verified the
-/// trailer of a sealed frame before this call. `out` does not contain the trailer.
+/// Reads the first frame in `bytes` into `out`. On success, the next frame, if there is one, begins at
+/// bytes[out.length]. After a refusal, the rest of `bytes` cannot be trusted either. If `integrity` is
+/// checksum, sealed frames are refused. If `integrity` is seal, frames that are not sealed are refused. seal/
+/// must have verified the trailer of a sealed frame before this call. `out` does not contain the trailer.
 Refusal admit(ConstBytes bytes, FrameView& out, Integrity integrity = Integrity::checksum);
 
 /// Returns the CRC of a frame made of `pieces`. The first piece holds the whole FrameHeader.
 std::uint32_t frame_checksum(std::span<const ConstBytes> pieces);
 
-/// A frame of a flow that carries one whole eager message or one whole write, and an acknowledgement without
-/// ranges. It may also carry the answer to one write, either first or alone. Most frames of short messages
-/// and short writes are such frames (reliability/frame_lane.h).
+/// A frame of a flow with an acknowledgement, but without blocks. It carries one whole eager message, one
+/// whole write, or the answer to one write. The answer may also precede the message or the write. Most frames
+/// of short messages and short writes are such frames (reliability/frame_lane.h).
 struct LoneFrame : LoneNumbers {
   enum class Content : std::uint8_t { message, write, nothing };
 
@@ -91,7 +90,7 @@ struct LoneFrame : LoneNumbers {
 
   bool only_message() const { return content == Content::message && !answers; }
 
-  /// Returns true if the delay of the acknowledgement is short enough for the header field `ack_delay`.
+  /// Returns true if the header field `ack_delay` could hold the delay of the acknowledgement.
   bool knows_ack_delay() const { return ack_delay != std::numeric_limits<std::uint16_t>::max(); }
   std::uint64_t ack_delay_ns() const { return ack_delay * kAckDelayUnit; }
 };
@@ -118,14 +117,14 @@ inline std::uint32_t session_of_lone(ConstBytes datagram) {
 /// checksum is wrong. In this case the caller must use admit().
 bool admit_lone(ConstBytes datagram, LoneFrame& out);
 
-// admit_run() checks the frames of a run. A long payload is sent as frames of equal length
+// admit_run() checks the frames of a run. The sender divides a long payload into frames of equal length
 // (reliability/send_window.h), and segmentation offload delivers them back to back. Apart from their
-// payloads, the frames that continue the first one differ from it only in numbers that can be computed. So
-// after admit() has accepted the first frame, admit_run() does not parse the others. It compares each header
-// with the bytes that the header must have, and computes the frame's checksum.
+// payloads, these frames differ from the first only in numbers that can be computed. So after admit() has
+// accepted the first frame, admit_run() does not parse the others. It compares each header with the bytes
+// that the header must have. If the frames have checksums, it also checks these.
 //
-// admit() checks all frames that do not belong to a run. These are, for example, a frame with another
-// acknowledgement, the last frame of a burst (it asks for an acknowledgement), and damaged frames.
+// admit() checks all frames that do not continue a run. Examples are a frame with another acknowledgement,
+// the last frame of a burst (it asks for an acknowledgement), and a damaged frame.
 
 /// A run of frames that continue each other. Its pointers point into the admitted bytes.
 struct RunView {

@@ -2,8 +2,9 @@
 // elements, and whether the answer carries the previous values. The protocol defines the numbers. api/ checks
 // that they equal libfabric's numbers.
 //
-// An operation on many elements is atomic only for each single element. So the initiator splits the operation
-// into parts of at most kAtomicPart bytes. Each part fits into the smallest frame that a peer may ask for.
+// An operation on many elements is atomic only for each single element. So the initiator may split the
+// operation, into parts of at most kAtomicPart bytes. Each part fits into the smallest frame that a peer may
+// ask for.
 #pragma once
 
 #include <algorithm>
@@ -75,8 +76,8 @@ struct AtomicCode {
     return static_cast<std::uint16_t>(static_cast<unsigned>(op) | static_cast<unsigned>(type) << 5 |
                                       (fetch ? 1u << 10 : 0u));
   }
-  /// Reads the bits that packed() returns. Returns false if there is no such operation. Reads, and operations
-  /// for which compares() is true, exist only with `fetch`.
+  /// Sets `code` from the bits that packed() returns. Returns false if there is no such operation. The
+  /// operation `read`, and all operations for which compares() is true, exist only with `fetch`.
   static bool unpack(std::uint16_t bits, AtomicCode& code) {
     const unsigned op = bits & 31u;
     const unsigned type = bits >> 5 & 31u;

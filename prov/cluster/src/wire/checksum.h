@@ -1,15 +1,15 @@
-// CRC32C (Castagnoli), which iSCSI and SCTP also use. Every x86-64 processor since 2008 and the arm64
-// processors of servers have an instruction for it. The checksum covers the header and the payload of each
-// frame. UDP's own checksum is not enough: network hardware computes and checks it, so errors between the
-// hardware and the application go unnoticed.
+// CRC32C (Castagnoli), which iSCSI and SCTP also use. x86-64 processors with SSE4.2 and the arm64 processors
+// of servers have an instruction for it. The checksum covers the header and the payload of each frame. UDP's
+// own checksum is not enough: network hardware computes and checks it, so errors between the hardware and the
+// application go unnoticed.
 //
 // This file also holds what the files checksum*.cc and their test share: the arithmetic, and the list of
 // implementations that use special instructions. Each kind of processor has its own source file; the build
 // chooses one.
 //
-// A CRC is a remainder. The data is read as a polynomial whose coefficients are bits. The CRC is this
-// polynomial modulo P, which has degree 32. Numbers here are reflected, as they are on the wire and in the
-// processor's instruction. In a reflected number, the lowest bit belongs to the highest power.
+// A CRC is a remainder. The bits of the data are the coefficients of a polynomial. The CRC is this polynomial
+// times x^32, modulo P, which has degree 32. Numbers here are reflected, as they are on the wire and in the
+// processor's instruction. This means that the lowest bit belongs to the highest power.
 //
 // Appending n zero bits to a message multiplies the polynomial of the message by x^n. So code that splits
 // data into parts and joins their remainders needs powers of x modulo P. This file defines all of these
@@ -27,8 +27,8 @@
 
 namespace cluster::wire {
 
-/// Computes the checksum of crc32c() with tables only. On a processor without a faster implementation,
-/// crc32c() uses the tables, too.
+/// Computes the checksum of crc32c() with tables only. If the processor has no faster implementation,
+/// crc32c() computes in the same way.
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data);
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78;  ///< Castagnoli, without its x^32
@@ -75,8 +75,8 @@ struct Implementation {
 /// is empty, the processor can only use tables.
 std::span<const Implementation> implementations();
 
-/// The function that crc32c() uses. At first, it is a function that finds the fastest implementation and
-/// stores it in this variable.
+/// The function that crc32c() uses. At first, this is find_fastest() (checksum.cc), which stores the fastest
+/// implementation here.
 extern std::atomic<UpdateFunction> update;
 
 }  // namespace fast

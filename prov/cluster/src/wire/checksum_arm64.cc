@@ -1,6 +1,6 @@
 // CRC32C for arm64 processors that have instructions for CRC32C and for carry-less products. Both kinds of
-// instructions are optional in the first version of the architecture. Servers have them, but small boards may
-// lack them. So this file asks the kernel at run time.
+// instructions are optional in the first version of the architecture. Servers have these instructions, but
+// small boards may lack them. So this file asks the kernel at run time.
 #include <arm_acle.h>
 #include <arm_neon.h>
 #include <asm/hwcap.h>

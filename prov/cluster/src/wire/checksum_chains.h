@@ -1,17 +1,18 @@
-// Computes CRC32C with a processor instruction that processes a word of 8 bytes. In a chain, each such
-// instruction waits three cycles for the result of the previous one. So this code splits long data into three
-// parts, computes the three chains at the same time, and joins the results. At best it processes 8 bytes per
-// cycle.
+// Computes CRC32C with a processor instruction that continues a CRC over a word of 8 bytes. In a chain, each
+// such instruction waits three cycles for the result of the previous one. So this code splits long data into
+// three parts, computes the three chains at the same time, and joins the results. At best it processes 8
+// bytes per cycle.
 //
 // To join the results, the code multiplies a CRC by entry n of word_powers() without carry. The product is
 // the CRC moved forward by n words, but with two more factors. The CRC fills only the lower half of its
 // 64-bit factor, which multiplies the product by x^32. Using only the lower word of the product divides it by
 // x^64. The code then passes the product to the instruction as data. The instruction reduces the product and
-// contributes the missing x^32. A table holds the entries for all lengths that a part can have.
+// contributes the missing x^32. A table holds the entries for all distances that can occur.
 //
-// Only checksum_x86.cc and checksum_arm64.cc include this file. The rest of the plugin must run on processors
-// without these instructions. So the compiler may use them only in functions that have an attribute for them.
-// Each of the two files defines this attribute as CLUSTER_CRC_TARGET before it includes this file.
+// Only checksum_x86.cc and checksum_arm64.cc include this file. The rest of the provider must run on
+// processors without these instructions. So the compiler may use these instructions only in functions with an
+// attribute that permits them. Each of the two files defines this attribute as CLUSTER_CRC_TARGET before it
+// includes this file.
 #pragma once
 
 #include <array>
@@ -40,7 +41,8 @@ class Chains {
   static constexpr std::size_t kChainedMin = 192;    ///< for shorter data, one chain is faster
   static constexpr auto kPowers = word_powers<2 * kPartWordsMax + 1>();
 
-  /// A function of its own, because it needs many registers, and a call for short data need not save them.
+  /// This is a function of its own, because it needs many registers. A call for short data then need not save
+  /// them.
   [[gnu::noinline]] CLUSTER_CRC_TARGET static std::uint32_t long_data(State crc, const std::byte* at,
                                                                       std::size_t size) {
     while (size >= kChainedMin) {

@@ -1,7 +1,8 @@
-// CRC32C on x86-64. The plugin checks at run time which instructions the processor has, because one plugin
+// CRC32C on x86-64. The provider checks at run time which instructions the processor has, because one build
 // serves all nodes of a cluster.
 //
-// Chains use the crc32 instruction (SSE4.2), which every x86-64 processor since 2008 has (checksum_chains.h).
+// Chains use the crc32 instruction (SSE4.2) and carry-less multiplication (PCLMULQDQ), which the processors
+// of all current servers have (checksum_chains.h).
 //
 // Folding needs a processor with wide vectors, and with carry-less multiplication in each 16-byte lane of a
 // vector (VPCLMULQDQ with AVX-512). Folding is three times as fast as the chains for a frame of 1.5 KB. The
@@ -10,16 +11,16 @@
 //
 // Folding does not reduce intermediate results to 32 bits. It moves a block of 16 bytes forward by d words,
 // and adds it to the block that begins there. The sum replaces both blocks, and leaves the same remainder
-// modulo P. The earlier block is early * x^64 + late, where early and late are its two words. To move it,
-// folding multiplies early by x^(64 (d+1)) and late by x^(64 d), which are entries d+1 and d of
+// modulo P. The earlier block is early * x^64 + late, where early and late are its two words. To move this
+// block, folding multiplies early by x^(64 (d+1)) and late by x^(64 d), with the entries d+1 and d of
 // word_powers(). A product of 64 and 32 bits fits into 16 bytes again.
 //
 // A product takes eight cycles, but a new product can begin in each cycle. So the code computes four sums of
 // 64 bytes at the same time. In each turn of the loop, all sums move forward by 256 bytes. At the end, the 16
 // lanes of the sums are joined: each lane is moved by its own distance to the position of the last lane. The
 // last lane is multiplied like the others, by the powers for distance 0, so that it needs no special code.
-// The crc32 instruction then processes the remaining 16 bytes as a message. This is the only reduction. As
-// CRC is defined, the state before the data is added to the first four bytes of the data.
+// The crc32 instruction then processes the remaining 16 bytes as a message. This is the only reduction. By
+// the definition of the CRC, the state before the data is added to the first four bytes of the data.
 #include <immintrin.h>
 
 #include <array>
@@ -77,8 +78,8 @@ constexpr auto kPowers = word_powers<kTurnWords + 2>();
 
 using BlockWords = std::array<std::uint64_t, kBlock / 8>;
 
-/// Returns two powers of x for each lane of each sum. Multiplication by them moves the lane to the position
-/// of the very last lane.
+/// Returns two powers of x for each lane of each sum. Multiplication by these powers moves the lane to the
+/// position of the last lane of the last sum.
 consteval std::array<BlockWords, kSums> make_joining() {
   std::array<BlockWords, kSums> joining{};
   std::size_t distance = kTurnWords;

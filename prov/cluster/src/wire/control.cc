@@ -25,7 +25,7 @@ FrameHeader answering(const FrameView& asked) {
 
 }  // namespace
 
-/// `fields` provides the session and the header fields after it.
+/// `fields` provides the header fields from the session on.
 ControlFrame::ControlFrame(FrameKind kind, const FrameHeader& fields, ConstBytes block)
     : size_(sizeof(FrameHeader) + block.size()) {
   if (!block.empty()) std::memcpy(storage_.data() + sizeof(FrameHeader), block.data(), block.size());

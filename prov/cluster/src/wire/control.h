@@ -1,6 +1,6 @@
-// Frames that belong to no flow. A ControlFrame is small, and includes its checksum. It is a reset, a
-// question, or the answer to a question. There are three questions: keep-alives, path challenges, and
-// questions about siblings. A DatagramHeader begins a datagram, which carries a message.
+// Frames that occupy no sequence of a flow. A ControlFrame is small, and includes its checksum. It is a
+// reset, a question, or the answer to a question. There are three questions: keep-alives, path challenges,
+// and questions about siblings. A DatagramHeader begins a datagram, which carries a message.
 #pragma once
 
 #include <array>

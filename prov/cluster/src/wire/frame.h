@@ -1,4 +1,4 @@
-// A frame of the protocol: what one Ethernet frame carries after its UDP header.
+// A frame of the protocol is what a sender puts into one datagram.
 //
 //    0        1        2        3
 //   +--------+--------+--------+--------+
@@ -55,7 +55,8 @@ enum class FrameKind : std::uint8_t {
   // Only seal/ sends and processes the next three:
   association_request = 9,    ///< "these are my salt and my addresses", authenticated by the key of the job
   association_response = 10,  ///< the same from the other side, authenticated by the keys of the association
-  /// The receiver of a sealed frame has no keys for it, and asks for an association_request.
+  /// The receiver of a frame cannot open the frame, or accepts only sealed frames. It asks for an
+  /// association_request.
   association_unknown = 11,
   // Sent by multicast to all members of a group (group/):
   group = 12,           ///< messages: `session` is the stream, `ack` its end so far, `transmission` the group
@@ -69,8 +70,8 @@ inline constexpr std::uint8_t kOpening = 1;        ///< an OpeningBlock comes fi
 inline constexpr std::uint8_t kAckBlock = 2;       ///< an AckBlock comes next
 inline constexpr std::uint8_t kSequenced = 4;      ///< the frame has its own `sequence` and carries segments
 inline constexpr std::uint8_t kOrdered = 8;        ///< its segments wait for all frames before it
-inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for the acknowledgement of this frame
-inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack` and `largest_acked` are valid
+inline constexpr std::uint8_t kAckNow = 16;        ///< the sender waits for the acknowledgement or a `done`
+inline constexpr std::uint8_t kAcknowledges = 32;  ///< `ack`, `largest_acked` and `ack_delay` are valid
 /// Every flag that a frame of a flow may have, except the next two.
 inline constexpr std::uint8_t kAll = 63;
 inline constexpr std::uint8_t kSealed = 64;  ///< the frame ends in a SealTrailer and has no checksum
@@ -101,8 +102,8 @@ inline void set_challenge(FrameHeader& header, std::uint64_t challenge) {
   header.ack = static_cast<std::uint32_t>(challenge >> 32);
 }
 
-/// Stores the number of the sender's rail in a path_challenge, by which the peer recognises the rail even if
-/// its address was replaced. A sender that does not state its rail leaves the field 0.
+/// Stores the number of the sender's rail in a path_challenge. By this number the peer recognises the rail
+/// even if the rail's address was replaced. The field stays 0 if the sender does not state its rail.
 inline void set_rail(FrameHeader& header, std::uint8_t rail) {
   header.largest_acked = std::uint32_t{rail} + 1;
 }
@@ -120,9 +121,9 @@ struct PartBlock {
 static_assert(sizeof(PartBlock) == 4);
 
 /// The end of a sealed frame (seal/sealed_link.h). In a sealed frame, the checksum field of the header holds
-/// an id made of the sender's salt and key (seal/association.h). The id names both.
+/// an id (seal/association.h), which names the salt and the key of the sender.
 struct SealTrailer {
-  Le64 counter;  ///< counts the sender's frames in this direction; also the nonce
+  Le64 counter;  ///< counts the sender's frames in this direction; also the end of the nonce
   std::uint8_t tag[16];
 };
 static_assert(sizeof(SealTrailer) == 24);
@@ -142,7 +143,7 @@ inline constexpr std::size_t kFrameMax = 65535;       ///< the largest `length`
 // cannot read the traffic cannot end a session with a guessed reset.
 
 enum class ResetReason : std::uint8_t {
-  unknown_session = 1,  ///< the refused frame's session is closed or unknown; `epoch` is where the
+  unknown_session = 1,  ///< the refused frame names a closed or unknown session; `epoch` is where the
                         ///< sessions of the reset's sender begin
   stale_epoch = 2,      ///< the refused opening is older than an opening already seen, which had `epoch`
   foreign_source = 3,   ///< the refused opening came from an address that it does not name; `epoch` is 0
@@ -152,20 +153,20 @@ enum class ResetReason : std::uint8_t {
 struct ResetBlock {
   std::uint8_t reason;
   std::uint8_t reserved[3];
-  Le32 session;  ///< this and the next two are copied from the refused frame
+  Le32 session;  ///< from the refused frame, as the next two; from its opening if it names session 0
   Le32 sequence;
   Le32 transmission;
   Le64 epoch;
 };
 static_assert(sizeof(ResetBlock) == 24);
 
-// The functions below are the only encoders of frame headers. They complete every frame before transmission,
-// whether or not it belongs to a session. They know nothing about blocks and segments, which the caller has
-// already written after the header.
+// The functions below complete the header of every frame before transmission, except for the association
+// frames of seal/. They know nothing about blocks and segments, which the caller has already written after
+// the header.
 
-/// Creates a header at the start of a frame, which the caller fills in place. Building the header elsewhere
-/// and copying it would be slower: the processor would have to wait until the bytes just written have left
-/// its store buffer.
+/// Creates a header at the start of a frame. The caller fills the header in place. Building the header
+/// elsewhere and copying it would be slower: the processor would have to wait until the bytes just written
+/// have left its store buffer.
 inline FrameHeader& header_at(std::byte* start) { return *new (start) FrameHeader{}; }
 
 /// Sets magic, version, length and checksum. The caller must have set all other fields. `pieces` are the
@@ -178,7 +179,7 @@ void encode_kind(FrameHeader& header, std::size_t frame_length);
 void encode_checksum(FrameHeader& header, std::span<const ConstBytes> pieces,
                      Integrity integrity = Integrity::checksum);
 
-/// The numbers of a frame that carries one message and an acknowledgement, and has no blocks.
+/// The numbers in the header of a lone frame (wire/admit.h: LoneFrame).
 struct LoneNumbers {
   std::uint16_t ack_delay = 0;
   std::uint32_t session = 0;

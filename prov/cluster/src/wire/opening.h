@@ -26,26 +26,26 @@ inline constexpr std::uint32_t kFrameParts = 4;
 /// The further addresses are followed by the name of another endpoint of the sender's process. Peers may
 /// already know the process by that name (network/sibling_check.h).
 inline constexpr std::uint32_t kSibling = 8;
-/// The sender delays its acknowledgements, as members of a team do (reliability/ack_delay.h).
+/// The sender may delay its acknowledgements by more than kAckDelay (reliability/ack_delay.h).
 inline constexpr std::uint32_t kAcksLate = 16;
 /// On the EtherType path, the sender receives frames of up to link::kEthertypeFrameMax bytes.
 inline constexpr std::uint32_t kEthertypeWhole = 64;
 /// VerbsBlocks follow the further addresses and the sibling. They are within the size of the opening, after
 /// all other blocks. So an endpoint that does not know this bit skips them.
 inline constexpr std::uint32_t kVerbs = 128;
-/// The sender can let an RDMA device read long messages (carrier/device_reads.h). Only if both sides say so,
-/// they exchange the segments that such reads need.
+/// The sender can let an RDMA device read long messages (carrier/device_reads.h). Both sides must have this
+/// feature before they exchange the segments that such reads need.
 inline constexpr std::uint32_t kDeviceReads = 256;
 }  // namespace feature
 
 /// The layout on the wire. Newer versions append fields. Readers skip fields that they do not know.
 struct OpeningBlock {
-  Le16 size;                              ///< size of this block, at least sizeof(OpeningBlock)
+  Le16 size;                              ///< size of this block and of all blocks that belong to it
   std::uint8_t version_min, version_max;  ///< protocol versions that the sender supports
   Le32 session;                           ///< the session that frames to the sender must name; never 0
-  Le64 epoch;                             ///< grows with each incarnation and session of an address
+  Le64 epoch;                             ///< grows with each incarnation and session of a name
   std::uint8_t family;                    ///< address family of the sender's name: 4 or 6
-  std::uint8_t rails;  ///< number of further addresses: one for each rail except that of the name
+  std::uint8_t rails;                     ///< number of further addresses: one for each further IP rail
   Le16 port;
   Le32 scope;
   std::uint8_t ip[16];  ///< network byte order; IPv4 in the first four
@@ -67,12 +67,13 @@ struct RailBlock {
 };
 static_assert(sizeof(RailBlock) == 20);
 
-/// The largest number of addresses of one endpoint, including its name. Readers ignore further addresses.
+/// The largest number of addresses of one endpoint, including its name. Readers ignore the addresses beyond
+/// this number.
 inline constexpr std::size_t kRailsMax = 8;
 
-/// A queue pair of the sender, on an RDMA device. It receives frames of sessions, but no first contact.
+/// A queue pair of the sender, on an RDMA device. It receives only frames that name a session.
 struct VerbsBlock {
-  std::uint8_t kind;  ///< kind of the GID (enum class Gid); readers skip other kinds
+  std::uint8_t kind;  ///< kind of the GID (enum class Gid); readers skip unknown kinds
   std::uint8_t mtu;   ///< code of the longest datagram: 1 = 256 bytes, 2 = 512, ..., 5 = 4096
   std::uint8_t more;  ///< number of VerbsBlocks after this one
   std::uint8_t reserved;
@@ -83,9 +84,9 @@ static_assert(sizeof(VerbsBlock) == 24);
 
 enum class Gid : std::uint8_t { roce_v2 = 1 };
 
-/// The Q_Key of all queue pairs. It protects nothing, because sessions and keys protect the frames.
+/// The Q_Key of all queue pairs. It need not be secret, because the numbers of sessions protect the frames.
 inline constexpr std::uint32_t kQueueKey = 0x2c1f0000;
-/// The largest number of queue pairs that an endpoint names. Readers ignore further blocks.
+/// The largest number of queue pairs that an endpoint names. Readers ignore the blocks beyond this number.
 inline constexpr std::size_t kVerbsMax = 4;
 
 /// A queue pair, and the size of the longest frame that it can receive.
@@ -101,7 +102,7 @@ struct Opening {
   std::uint32_t session = 0;
   std::uint64_t epoch = 0;
   SocketAddress name;
-  std::uint8_t rails = 0;  ///< number of further addresses: one for each rail except that of the name
+  std::uint8_t rails = 0;  ///< number of further addresses: one for each further IP rail
   std::uint8_t verbs = 0;  ///< number of VerbsBlocks that follow; set only for encoding
   std::uint32_t features = 0;
   std::uint16_t incarnation = 0;
@@ -134,7 +135,7 @@ RailBlock rail_block(const SocketAddress& address);
 VerbsBlock verbs_block(const VerbsAddress& queue_pair, std::size_t more);
 /// Returns the queue pairs in a decoded opening whose kind of GID this version knows.
 std::vector<VerbsAddress> read_verbs(const Opening& opening, ConstBytes rails);
-/// Reads the addresses from `blocks`, which decode() must have checked.
+/// Reads at most kRailsMax - 1 addresses from `blocks`, which decode() must have checked.
 std::vector<SocketAddress> read_rails(ConstBytes blocks);
 
 }  // namespace cluster::wire

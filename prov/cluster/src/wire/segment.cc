@@ -68,8 +68,8 @@ bool has_id(const Shape& shape, std::uint8_t flags) {
   return (shape.fields & kId) != 0 || (flags & kConfirm) != 0;
 }
 
-/// The sizes of headers by kind, without the fields that flags add. They are in a table, because each frame
-/// needs them several times.
+/// The sizes of headers by kind, without the fields that flags add. A table saves the computation, because
+/// each frame needs its sizes several times.
 constexpr auto kFixedSizes = [] {
   std::array<std::uint8_t, std::size(kShapes)> sizes{};
   for (std::size_t kind = 0; kind < sizes.size(); ++kind) {
@@ -118,7 +118,7 @@ void get(const std::byte*& at, Integer& value) {
   at += sizeof field;
 }
 
-/// Does what decode() does, for plain segments.
+/// Decodes a plain segment as decode() does.
 std::size_t decode_plain(const Common& common, ConstBytes in, Segment& out) {
   const bool tagged = (common.flags & kTagged) != 0;
   const bool has_data = (common.flags & kData) != 0;

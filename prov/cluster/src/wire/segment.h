@@ -1,5 +1,6 @@
 // Segments are the messages that the protocol exchanges with its peer. They are packed one after the other
-// into a frame, or written one by one into a shared-memory ring. The bytes are the same in both cases.
+// into a frame, or written one by one into a shared-memory ring. Their headers have the same bytes in both
+// cases.
 //
 //   common: u8 kind | u8 flags | u16 detail | u32 length      the payload follows the fields
 //   fields by kind, in this order, each present as the table in segment.cc says:
@@ -20,7 +21,7 @@ namespace cluster::wire {
 enum class SegmentKind : std::uint8_t {
   eager = 1,       ///< a whole message
   eager_first,     ///< the first part of a message of `total` bytes that needs several segments
-  eager_next,      ///< the next part of such a message; no other message comes between the parts
+  eager_next,      ///< the next part of that message; no other message comes between the parts
   announce,        ///< rendezvous: a message of `total` bytes waits in my request `id`
   pull,            ///< send `total` bytes from `offset` of your request `id` to my `peer_id`
   bulk,            ///< bytes at `offset` for your request `peer_id`, in any order
@@ -28,7 +29,7 @@ enum class SegmentKind : std::uint8_t {
   credit,          ///< `total` is the limit for your charges since the session began (protocol/channel.h)
   close,           ///< I close in an orderly way: I send nothing more, and nothing is lost
   write,           ///< the first or only part of a remote write of `total` bytes to `offset` of region `key`
-  write_next,      ///< the next part of such a write; nothing comes between the parts
+  write_next,      ///< the next part of that write; nothing comes between the parts
   write_announce,  ///< a large remote write: pull it from my request `id`
   read,            ///< remote read: send `total` bytes from `offset` of region `key` as bulk to my
                    ///< `peer_id`, where they begin at offset `data`
@@ -40,19 +41,19 @@ enum class SegmentKind : std::uint8_t {
   fetched,  ///< the previous values of a part of your atomic `id`, from `offset` on
   padding,  ///< has no effect; fills a frame up to the wanted length
   // Groups (group/): `key` is the group, `id` one member's stream of messages, `offset` a sequence in it.
-  group_join,   ///< the sender is a member; `total` says in what role; `offset` orders its memberships
-  group_start,  ///< the receiver gets the stream from `offset` on
+  group_join,   ///< I am a member; `total` says in what role; `offset` orders my memberships
+  group_start,  ///< you get my stream from `offset` on
   /// Frames before `offset` have arrived; `total`: limit for sending; `peer_id`: age of the newest frame.
   group_status,
   group_nak,     ///< `total` frames from `offset` on are missing
-  group_ask,     ///< the stream ends at `offset` so far; the receiver must report what has arrived
+  group_ask,     ///< my stream ends at `offset` so far; report what has arrived
   group_repair,  ///< to one member: body of frame `offset`, from byte `peer_id` on; `total`: its length
-  group_leave,   ///< the sender has left the group; its stream ended at `offset`
+  group_leave,   ///< I have left the group; my stream ended at `offset`
   group_end,     ///< an answer: there is no such stream or member
   // Reads by RDMA devices (carrier/device_reads.h), only between peers with feature::kDeviceReads.
   expose,  ///< let my device read `total` bytes from `offset` of your request `id` for my `peer_id`
-  /// An answer: for your `peer_id`, they lie at address `offset` with key `key`; `total` 0: no. `data`: their
-  /// CRC32C, if your queue_pair asks for it.
+  /// The answer to an expose: the bytes for your `peer_id` lie at address `offset` with key `key`. If `total`
+  /// is 0, your device cannot read them. `data`: their CRC32C, if your queue_pair asks for it.
   exposed,
   /// My queue pair for you is `id` (0: I have closed it), and I know your queue pair `peer_id` (0: none).
   /// `offset` and `total` are my GID, `key` a sequence number, the code of my MTU, and what my device needs.
@@ -104,11 +105,11 @@ struct Segment {
   bool internal() const { return (flags & segment_flag::kInternal) != 0; }
 };
 
-/// The largest number of bytes that encode() writes. No kind has all fields.
+/// encode() writes at most this number of bytes. No kind has all fields.
 inline constexpr std::size_t kSegmentHeaderMax = 8 + 4 + 4 + 8 + 8 + 8 + 8;
 
-/// Returns true for kinds that the receiver must process in the order of posting. Matching, and the order of
-/// remote reads and writes, depend on this order. The receiver processes other kinds, for example answers,
+/// Returns true for kinds that the receiver must process in the order of posting. Message matching and the
+/// effects of remote accesses depend on this order. The receiver processes other kinds, for example answers,
 /// pulls, bulk and credit, as they arrive. But a `done` in a frame of ordered segments waits with these
 /// segments.
 bool ordered(SegmentKind kind);
@@ -118,7 +119,7 @@ inline bool awaits_done(SegmentKind kind) {
   return kind == SegmentKind::write || kind == SegmentKind::write_next || kind == SegmentKind::atomic;
 }
 
-/// Returns true if the encoded segment looks like a write that needs no answer.
+/// Returns true if the encoded segment begins like a write that needs no answer.
 inline bool seems_unanswered(const std::byte* encoded) {
   return encoded[0] == std::byte{static_cast<std::uint8_t>(SegmentKind::write)} &&
          encoded[1] == std::byte{segment_flag::kUnanswered};
@@ -165,8 +166,8 @@ struct EagerHeader {
     if (tagged) put(at, tag);
     if (has_data) put(at, data);
   }
-  /// Reads a header. Returns false if another kind of segment begins there. Reads at most three words, and
-  /// each word once.
+  /// Reads a header. Returns false if the bytes are not such a header. Reads at most three words, and each
+  /// word once.
   bool read(const std::byte* at) {
     const std::uint64_t word = get(at);
     if ((word & ~kVariable) != kKind) return false;
@@ -198,7 +199,7 @@ struct EagerHeader {
 };
 
 /// The header of a whole remote write without remote completion data. As with EagerHeader, a few instructions
-/// write or read it, and its bytes are the same as those of encode() and decode().
+/// write or read it, and its bytes are those that encode() writes.
 struct WriteHeader {
   std::uint32_t length = 0;
   std::uint32_t id = 0;       ///< the sender's request, which the answer names
@@ -245,9 +246,9 @@ struct WriteHeader {
   }
 };
 
-/// The same for a `done`: the answer to a write.
+/// The header of a `done`, the answer to a write. Its bytes are those that encode() writes.
 struct AnswerHeader {
-  std::uint32_t id = 0;  ///< the request that the answer names
+  std::uint32_t id = 0;  ///< the request that is finished
 
   static constexpr std::size_t kSize = 12;
 
@@ -258,7 +259,7 @@ struct AnswerHeader {
     std::memcpy(at, &word, sizeof word);
     std::memcpy(at + sizeof word, &request, sizeof request);
   }
-  /// Reads a header of size() bytes. Returns false if it is another segment.
+  /// Reads a header of size() bytes. Returns false if it is not the header of a `done`.
   bool read(const std::byte* at) {
     Le64 word;
     Le32 request;
