@@ -42,7 +42,8 @@ struct EngineSettings : protocol::MessengerSettings {
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
   bool fast_lane = true;
   bool frame_lane = true;  ///< the same for the frame lane between nodes
-  /// A transport reads peers' long messages by a device (verbs/). The opening of each session says so.
+  /// True if an RDMA device reads the long messages of peers (verbs/). The opening of each session tells the
+  /// peer.
   bool device_reads = false;
   /// Returns how long this endpoint keeps a half-open session, and an unknown source whose session is over.
   Duration forget_after() const { return std::min<Duration>(peer_timeout, 5s); }
