@@ -2,9 +2,9 @@
 // names the link that sends the frame. The bundle writes the number of the receiving link into each frame
 // that it receives. The bundle does not choose paths.
 //
-// Invariant: of kIdlePollInterval successive calls, at least one call of receive_burst() polls a given link.
-// A link that has delivered nothing for a while is polled less often, because a poll may cost a system call.
-// An idle rail must not slow down the rail in use. While all links are idle, each call polls all of them,
+// Invariant: each link is polled at least once in kIdlePollInterval successive calls of receive_burst(). A
+// link that has delivered nothing for a while is polled less often, because a poll may cost a system call. An
+// idle rail must not slow down the rail in use. While all links are idle, each call polls all of them,
 // because any of them may be the next to deliver a frame.
 #pragma once
 

@@ -386,7 +386,7 @@ PathManager::Grant PathManager::select(Time now) const {
     if (preferred && !paths_[i]->preferred) continue;
     estimates[i] = estimate(now, i);
   }
-  if (!any_validated) {  // all paths that have worked before are used in turn
+  if (!any_validated) {  // the paths that have worked before are used in turn
     const std::size_t last = least_recent(PathState::kNone);
     return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
   }
@@ -549,7 +549,7 @@ void PathManager::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
   forget_mac(path, is_routed(path.address));
   path.validator.fail(now);
   if (path.companion != PathState::kNone && !path.is_ethertype()) {
-    paths_[path.companion]->validator.fail(now);  // whatever has cut one path has probably cut both
+    paths_[path.companion]->validator.fail(now);  // the cause has probably cut both paths
   }
 }
 

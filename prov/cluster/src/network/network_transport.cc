@@ -303,7 +303,8 @@ bool NetworkTransport::may_be_skipped() const {
          (tx_.flows().empty() || !messenger_.busy());
 }
 
-/// Returns true if this turn must poll the network. While the network is silent, most turns need not do so.
+/// Returns true if this turn must poll the network. While the network is silent and rings are in use, most
+/// turns need not poll it.
 bool NetworkTransport::due(Turn& turn) const {
   if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
   if (turn.number() % Turn::kTurnsPerFullLook == 0 || !may_be_skipped()) return true;

@@ -257,9 +257,10 @@ void SessionTable::remind_idle_peers(Time now) {
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 
-/// Drops sessions that this side has named to callers but that no frame has named since. A pending session is
-/// always dropped. The half-open session of a member stays, because the member may have called and then been
-/// stopped. A new session, with its later epoch, would look to that member like another incarnation.
+/// Drops sessions that this side has named to callers but that no frame has named for a while. Even the
+/// pending session of a member is dropped. The half-open session of a member stays, because the member may
+/// have called and then been stopped. A new session, with its later epoch, would look to that member like
+/// another incarnation.
 void SessionTable::drop_half_open(Time now) {
   if (half_open_ == 0) return;
   half_open_ = 0;

@@ -61,7 +61,7 @@ class SessionTable {
   void drop_pending(RemotePeer& peer);
   /// Closes the session in use. Remembers its epoch, so that late frames do not open it again.
   void close(RemotePeer& peer);
-  /// Puts the pending session, if there is one, into use after the other session was closed.
+  /// Called after the session in use was closed. If there is a pending session, puts it into use.
   void promote_pending(RemotePeer& peer);
   /// Makes sure that later sessions get larger epochs than `epoch`.
   void skip_epoch(std::uint64_t epoch);

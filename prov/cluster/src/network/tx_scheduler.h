@@ -65,7 +65,7 @@ class TxScheduler {
     if (!waits) transmit(clock_.now());
   }
   bool tx_pending() const { return !tx_pending_.empty(); }
-  /// Returns true if the next turn has to transmit, whatever arrives.
+  /// Returns true if the next turn has to transmit even if all its arrivals take the frame lane.
   bool urgent() const { return urgent_; }
   /// Returns true if a frame lane was used since the last transmit().
   bool unsettled() const { return uses_ != 0; }

@@ -1,5 +1,5 @@
-// How two processes of one node prove to each other that they have the key of the job. They do so before they
-// exchange anything else over a local socket:
+// How two processes of one node prove to each other that they have the key of the job. These messages are the
+// first ones over a local socket:
 //
 //   connector -- ProofRequest {nonce} -->         listener
 //   connector <-- ProofAnswer {nonce, tag} --     listener    the listener has the key

@@ -98,9 +98,10 @@ class PeerReach {
   /// Closes the peer now if it is marked as failed. Called when a frame or ring of the peer's next
   /// incarnation has arrived.
   void close_if_failed(Peer& peer);
-  /// Ends receives from any sender with an error if the setting `end_abandoned` is on, at least one peer was
-  /// lost, and no other peer is reached. The engine also calls this function whenever a receive from any
-  /// sender is posted. So later receives end as well, until a peer is reached again.
+  /// Ends receives from any sender with an error if three conditions are true. The setting `end_abandoned` is
+  /// on. At least one peer is lost. No peer except this endpoint itself is reached. The engine also calls
+  /// this function whenever a receive from any sender is posted. So later receives end as well, until a peer
+  /// is reached again.
   void end_abandoned();
   /// Tells every peer that this endpoint closes.
   void announce_close();

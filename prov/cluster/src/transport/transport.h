@@ -152,7 +152,8 @@ class Transport {
   /// Returns true if the transport has something open with the peer. If so, the peer table must keep the
   /// peer.
   virtual bool holds(const Peer& peer) const = 0;
-  /// Returns true if the peer has proved its name to this transport.
+  /// Returns true if the peer has proved its name to this transport, or if this endpoint has itself begun to
+  /// send to the peer.
   virtual bool has_met(const Peer&) const { return false; }
   /// Returns true if the transport vouches for the peer. If so, the peer counts like a peer in the address
   /// vector.

@@ -101,7 +101,7 @@ bool ReaderConnection::connect(const wire::Segment& segment) {
 }
 
 /// Segments of this kind may overtake each other. A segment is stale if it names a queue pair that this side
-/// no longer has. The peer must then close the queue pair that it has connected with the former one.
+/// no longer has. The peer must then destroy the queue pair that it has connected with that queue pair.
 void ReaderConnection::on_queue_pair(const wire::Segment& segment) {
   const bool stale = segment.peer_id != 0 && segment.peer_id != ours_.number;
   if (segment.id == 0) {
