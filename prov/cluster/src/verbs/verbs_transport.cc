@@ -58,7 +58,7 @@ bool ReaderConnection::create() {
   return true;
 }
 
-/// Sends the end of this side's queue pair to the peer.
+/// Tells the peer how to connect to this side's queue pair.
 void ReaderConnection::send_ours() {
   send({.kind = wire::SegmentKind::queue_pair,
         .id = ours_.number,

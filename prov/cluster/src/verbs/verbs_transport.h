@@ -148,8 +148,8 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   friend class ReaderConnection;
 
   static constexpr Duration kReviewInterval = 100ms;
-  /// How often the device is asked whether it still exists. The kernel may delay the removal of a device until
-  /// no process has the device open.
+  /// How often the transport asks whether the device still exists. The kernel may delay the removal of a
+  /// device until no process has the device open.
   static constexpr Duration kDeviceInterval = 5s;
   static constexpr Duration kOpenAgain = 3s;  ///< the time after a failure before the device is opened again
 
