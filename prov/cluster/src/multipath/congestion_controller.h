@@ -3,9 +3,12 @@
 // ends, the controller looks for two signs of congestion in the whole round. The first sign is a queue that
 // was never empty during the round. In this case the round's shortest round trip exceeds the shortest of the
 // last ten seconds by more than a target. The controller reduces the window when it has found this sign in
-// two successive rounds. The second sign is losses: any loss while there is a queue, or the loss of a large
-// share of the round's frames. While a process computes or waits for a processor, frames lie unread at one
-// end of the path. This time counts as part of the reply time, and not as a queue in the network.
+// two successive rounds, but not below kInitialWindow. The second sign is losses: any loss while there is a
+// queue, or the loss of a large share of the round's frames.
+//
+// While a process computes or waits for a processor, frames lie unread at one end of the path. The reply time
+// contains this time, but the network round trip does not. The first sign uses the network round trip. The
+// rule about any loss uses the reply time, because the buffer of a receiver that does not poll may be full.
 #pragma once
 
 #include <cstddef>
@@ -50,7 +53,8 @@ class CongestionController {
   static constexpr Duration kMinRttMemory = 10s;
   static constexpr Duration kDelayNoise = 20us;  ///< shorter delays do not count as a queue
   static constexpr unsigned kCalmRounds = 4;
-  static constexpr std::size_t kLossTolerance = 5;  ///< one frame in this many may be lost
+  /// The loss of a fifth of a round's frames is no sign of congestion by itself. The loss of more is.
+  static constexpr std::size_t kLossTolerance = 5;
 
   struct Round {
     TransmissionNumber end;  ///< the round is over when this transmission or a later one has arrived

@@ -1,11 +1,12 @@
 // Pure functions that choose the interfaces of an endpoint from those that os/ has found.
 //
 // rank_interfaces() sorts the interfaces. The first one is the default. The function creates one entry for
-// each address family of an interface. Each entry has a text for fi_info and the log. Interfaces that reach
-// other nodes come before loopback. The further criteria are, in this order: a link partner; a configured
-// address, not a self-assigned one (169.254/16); the kind of interface; its speed; the kernel's order.
-// Adapters come before the interfaces that containers and tunnels create, and so do bridges that have an
-// adapter as a port. IPv4 comes before IPv6.
+// each address family in which an interface has a usable address, and one entry for an unusable interface.
+// Each entry has a text for fi_info and the log. Interfaces that reach other nodes come before loopback. The
+// further criteria are, in this order: a link partner; a configured address, not a self-assigned one
+// (169.254/16); the kind of interface; its speed; the kernel's order. Adapters, and bridges that have an
+// adapter as a port, come before the interfaces that containers and tunnels create. Of two entries of one
+// interface that are otherwise equal, IPv4 comes first.
 //
 // choose_rails() chooses interfaces in addition to the one with the endpoint's address, as FI_CLUSTER_RAILS
 // says (fi_cluster_network(7)). Later, path validation shows for each peer which rails reach the peer

@@ -1,11 +1,11 @@
 // Combines several links into one, for the engine of an endpoint with several rails. The path of a frame
-// names the link that sends the frame. Each received frame carries the number of its link. The bundle does
-// not choose paths.
+// names the link that sends the frame. The bundle writes the number of the receiving link into each frame
+// that it receives. The bundle does not choose paths.
 //
-// Invariant: every link is polled in at least one of kIdlePollInterval calls of receive_burst(). A link that
-// has delivered nothing for a while is polled less often, because a poll may cost a system call. An idle rail
-// must not slow down the rail in use. While all links are idle, all are polled, because any of them may be
-// the next to deliver a frame.
+// Invariant: each link is polled at least once in kIdlePollInterval successive calls of receive_burst(). A
+// link that has delivered nothing for a while is polled less often, because a poll may cost a system call. An
+// idle rail must not slow down the rail in use. While all links are idle, each call polls all of them,
+// because any of them may be the next to deliver a frame.
 #pragma once
 
 #include <memory>
@@ -35,12 +35,12 @@ class LinkBundle final : public link::Link {
  private:
   struct Member {
     std::unique_ptr<link::Link> link;
-    unsigned empty_polls = 0;  ///< polls since the link last delivered a frame
+    unsigned empty_polls = 0;  ///< calls of receive_burst() since the link last delivered a frame
   };
 
-  /// After this many empty polls, a link is polled less often.
+  /// A link is idle if more than this many calls of receive_burst() have brought no frame from it.
   static constexpr unsigned kEmptyPollsMax = 256;
-  static constexpr unsigned kIdlePollInterval = 16;  ///< an idle link is polled in one of this many calls
+  static constexpr unsigned kIdlePollInterval = 16;  ///< an idle link is polled in every 16th call
 
   std::vector<Member> members_;
   std::size_t first_ = 0;  ///< the link that is polled first; changes with each call, so that no link starves

@@ -8,8 +8,8 @@ void LossDetector::on_unusual_sent(Sequence sequence, TransmissionNumber transmi
                                    std::size_t count) {
   const std::int32_t ahead = transmission - largest_acked_;
   if (in_flight_ == 0 && (ahead > kIdleDistanceMax || ahead <= 0)) {
-    // While this path was idle, other paths have used so many transmission numbers that they may wrap around.
-    // The old numbers of this path would soon seem to be in the future.
+    // While this path was idle, other paths have used so many transmission numbers that the numbers may wrap
+    // around. The old numbers of this path would soon seem to be in the future.
     transmissions_.clear();
     largest_acked_ = transmission.previous();
     known_end_ = sequence;
@@ -75,8 +75,7 @@ void LossDetector::on_acked(const AckedFrame& frame, const RttEstimator& reply_t
     settle(transmissions_[i]);
   }
   // Two conditions make the delay certain. First, the frame was sent once, so it is known which transmission
-  // arrived late. Second, an earlier acknowledgement covered the frame, so it is known that the frame was
-  // still missing then.
+  // arrived late. Second, an earlier acknowledgement said that the frame was still missing.
   if (!any_acked_ || !frame.sent_once || !frame.sequence.before(known_end_)) return;
   if (!frame.transmission.before(largest_acked_) || frame.sent_at >= largest_sent_at_) return;
   const Duration overtaken_by = largest_sent_at_ - frame.sent_at;

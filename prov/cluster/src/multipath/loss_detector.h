@@ -1,8 +1,8 @@
 // Detects lost frames of one path, as in RACK (RFC 8985; docs/protocol.md 4.3). As in RFC 9002, the peer
 // names the largest transmission that has arrived. Therefore this side never mistakes a retransmission for
 // the original transmission. A frame counts as overtaken if its latest transmission on this path is older
-// than the named one, and the acknowledgement does not include the frame. An overtaken frame is declared lost
-// once it is overdue (loss_delay()).
+// than the named one, and the acknowledgement says that the frame has not arrived. An overtaken frame is
+// declared lost once it is overdue (loss_delay()).
 //
 // Transmissions are stored in the order in which they were sent. A transmission is settled when its frame is
 // acknowledged, declared lost or retransmitted. Until then it is in flight. Settled transmissions that are
@@ -67,12 +67,12 @@ class LossDetector {
   void on_superseded(TransmissionNumber transmission);
   /// Must be called before on_largest_acked() for the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
-  /// Processes an acknowledgement that names `largest` as arrived, and covers the frames before `known_end`.
-  /// Returns when `largest` was sent. Returns nothing if its arrival was already known, or if this class has
-  /// no record of the transmission.
+  /// Processes an acknowledgement that names `largest` as arrived. For each frame before `known_end`, the
+  /// acknowledgement says whether the frame has arrived. Returns when `largest` was sent. Returns nothing if
+  /// its arrival was already known, or if this class has no record of the transmission.
   std::optional<Time> on_largest_acked(TransmissionNumber largest, Sequence known_end);
-  /// Processes an acknowledgement that covers the frames before `known_end` but says nothing new about this
-  /// path.
+  /// Processes an acknowledgement that names no transmission of this path. For `known_end`, see
+  /// on_largest_acked().
   void set_known_end(Sequence known_end) { known_end_ = known_end; }
   void on_spurious_loss(Time now, const RttEstimator& reply_time);
 
@@ -101,8 +101,8 @@ class LossDetector {
     bool settled = false;
   };
 
-  /// Settled transmissions are dropped while more transmissions are stored than this number plus two for each
-  /// transmission in flight.
+  /// The oldest settled transmissions are dropped while the list has more transmissions than this number plus
+  /// two for each transmission in flight.
   static constexpr std::size_t kTransmissionsKept = 64;
   /// When this many transmissions have overtaken a frame, RFC 9002 6.1.1 declares the frame lost, and RFC
   /// 8985 6.2 sets the reorder window to zero. Here, a frame waits one reply time longer if at most this many
@@ -134,10 +134,10 @@ class LossDetector {
   bool any_acked_ = false;
   TransmissionNumber largest_acked_;  ///< largest transmission known to have arrived
   Time largest_sent_at_{};
-  Sequence known_end_;   ///< the last acknowledgement covered the frames before this one
+  Sequence known_end_;   ///< the last acknowledgement said which frames before this one have arrived
   Duration widened_{0};  ///< the reorder window before it is clamped
   Time shrink_at_{};
-  Time widen_at_{};  ///< spurious losses within one reply time count once
+  Time widen_at_{};  ///< before this time, further spurious losses do not widen the window again
   Time deadline_ = kNever;
 };
 

@@ -206,7 +206,7 @@ void PathManager::on_response(Time now, Time asked, const link::Path& from, bool
   const auto number = path_of_response(from);
   if (!number) return;
   PathState& path = *paths_[*number];
-  // The peer's responder answers whatever address asks, so its answer does not show that the peer's engine
+  // The peer's keep-alive responder answers any address, so its answer does not show that the peer's engine
   // knows this side's address.
   if (!by_engine && (!path.validator.proven() || path.validator.announcing())) return;
   if (from.mac_known || path.address.to != from.to) set_address(*number, from);
@@ -223,7 +223,7 @@ bool PathManager::on_path_error(Time now, const link::PathError& error) {
   const bool others = std::any_of(paths_.begin(), paths_.end(), [&](const auto& path) {
     return !path->is_ethertype() && path->validator.validated() && !concerns(*path);
   });
-  if (!others && !error.peer.verbs()) return false;  // an error on a queue pair says nothing about the peer
+  if (!others && !error.peer.verbs()) return false;  // only an IP error says something about the peer itself
   bool reached = false;
   for (const auto& path : paths_) {
     if (!concerns(*path)) continue;
@@ -316,7 +316,7 @@ std::size_t PathManager::ethertype_or_ip(std::size_t ip) const {
   return companion != PathState::kNone && paths_[companion]->validator.validated() ? companion : ip;
 }
 
-/// Returns true if the address is in another network than its rail.
+/// Returns true if the peer's address on this path is in another network than the rail.
 bool PathManager::is_routed(const link::Path& path) const {
   if (path.link >= rails_.size()) return false;
   const Rail& rail = rails_[path.link];
@@ -386,7 +386,7 @@ PathManager::Grant PathManager::select(Time now) const {
     if (preferred && !paths_[i]->preferred) continue;
     estimates[i] = estimate(now, i);
   }
-  if (!any_validated) {  // all paths that have worked before are used in turn
+  if (!any_validated) {  // the paths that have worked before are used in turn
     const std::size_t last = least_recent(PathState::kNone);
     return {last, paths_[last]->link_full ? 0 : std::min(estimates[last].allowance, kGrantMax)};
   }
@@ -549,7 +549,7 @@ void PathManager::fail(Time now, PathState& path, std::vector<Sequence>& lost) {
   forget_mac(path, is_routed(path.address));
   path.validator.fail(now);
   if (path.companion != PathState::kNone && !path.is_ethertype()) {
-    paths_[path.companion]->validator.fail(now);  // whatever has cut one path has probably cut both
+    paths_[path.companion]->validator.fail(now);  // the cause has probably cut both paths
   }
 }
 

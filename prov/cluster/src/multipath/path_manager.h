@@ -10,15 +10,15 @@
 // listed its addresses. A path carries data once the peer has answered a challenge on it. An address counts
 // as the peer's only after the peer's engine has answered from that address.
 //
-// A frame counts as overtaken only by frames on the same path. But a path fails if nothing has arrived on it
-// for a retransmission timeout, although a later frame of another path has arrived. In this case, all frames
-// in flight on the failed path are immediately declared lost. (A single IP path never fails.)
+// Only a frame on the same path can overtake a frame. But a path fails if nothing has arrived on it for a
+// retransmission timeout, although a later frame of another path has arrived. In this case, all frames in
+// flight on the failed path are immediately declared lost. (A single IP path never fails.)
 //
 // Invariants: there are at most kPathsMax IP paths. Each path except path 0 leads to an address that the peer
 // has listed and that this side does not have itself. Paths are never removed or moved, because outgoing
 // frames refer to their addresses. If a host replaces one of its addresses, the paths to or from this address
-// keep their state. An EtherType path and its IP path name each other as `companion` and have the same
-// address.
+// keep their round trips and windows. Their EtherType paths must be validated again. An EtherType path and
+// its IP path name each other as `companion` and have the same address.
 #pragma once
 
 #include <cstddef>
@@ -66,7 +66,8 @@ struct PathState {
   std::size_t frame_max = kNone;
   bool preferred = false;  ///< Rail::preferred
   static constexpr unsigned kMacFailuresMax = 2;
-  unsigned mac_failures = 0;  ///< how often frames to a learnt hardware address were lost persistently
+  /// How often frames were lost persistently that went to the learnt hardware address of a router.
+  unsigned mac_failures = 0;
 };
 
 struct DeliveryEstimate {
@@ -88,7 +89,7 @@ std::optional<std::size_t> earliest_delivery(std::span<const DeliveryEstimate> p
 struct PathStats {
   std::size_t link = 0;    ///< number of this side's link
   SocketAddress to;        ///< the peer's address on this path
-  Duration round_trip{0};  ///< smoothed, of the path used last; 0: not measured yet
+  Duration round_trip{0};  ///< smoothed, of the one of both paths that was used last; 0: not measured yet
   Duration reply_longest{0};
   std::size_t window = 0;     ///< frames that may be in flight at once
   std::size_t in_flight = 0;  ///< frames that are in flight
@@ -115,7 +116,8 @@ class PathManager {
   /// peer has never answered (`met` is false), every second keep-alive uses the rail on the peer's subnet.
   /// Without this rule, many keep-alives might be sent before try_next_rail() returns to that rail.
   link::Path keep_alive_path(bool met);
-  /// Adds further paths when the peer has listed its addresses. Further calls have no effect.
+  /// Adds further paths when the peer has listed its addresses. Only the first call with addresses has an
+  /// effect.
   void join(std::span<const SocketAddress> peer, std::span<const wire::VerbsAddress> queue_pairs = {});
   /// If `allowed` is false, addresses outside this side's subnets get no paths, because they may belong to
   /// anyone (RFC 9000 21.5.3).
@@ -127,8 +129,8 @@ class PathManager {
   /// must be the address of this path or of its EtherType path.
   void learn_again(const link::Path& from) { reply_by_ethertype_ = from.ethertype; }
   const link::Path& reply_path() const;
-  /// Returns two smoothed round trips. If a frame arrives within this time after this side has sent an
-  /// acknowledgement, the peer may have sent the frame before it received the acknowledgement.
+  /// Returns two smoothed round trips. Within this time after this side has sent an acknowledgement, a frame
+  /// may arrive that the peer sent before it received the acknowledgement.
   Duration min_reply_delay() const;
   /// Returns true while the peer's frames arrive on several paths. During this time, a gap in the sequences
   /// does not mean a loss.
@@ -144,19 +146,19 @@ class PathManager {
   std::optional<Challenge> ethertype_challenge_due(Time now);
   void on_challenge_sent(Time now, std::size_t path);
   /// Processes an answer of the peer to a frame that was sent at `asked`. If only the peer's host has
-  /// answered, and not the peer's engine (`by_engine` is false), the answer counts only for a path that was
-  /// validated before.
+  /// answered, and not the peer's engine (`by_engine` is false), the answer counts only for an IP path that
+  /// was validated before and is not announcing().
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
-  /// Processes an ICMP error that reports that a path does not reach the peer. Returns true if the error
-  /// concerns only that path, because other paths still work. A closed port concerns all paths, though, if
-  /// the path has reached the peer's process before.
+  /// Processes an error that reports that a path does not reach the peer: an ICMP error, or an error of a
+  /// queue pair. Returns true if the error concerns only that path, because other paths still work. A closed
+  /// port concerns all paths, though, if the path has reached the peer's process before.
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- replaced addresses ---
   /// Called after the address of this side on this link was replaced. The peer has to learn the new address.
   void on_own_move(Time now, std::size_t link);
-  /// Returns true if the peer may not know an address of this side.
+  /// Returns true if this side has a new address, and the peer has perhaps not learnt it yet.
   bool announcing() const;
   /// Returns true if frames may be sent to a peer at this address.
   bool may_use(const SocketAddress& address) const;
@@ -185,12 +187,13 @@ class PathManager {
   /// excluded.
   bool on_link_full(std::size_t ip) { return !std::exchange(paths_[ip]->link_full, true); }
   Time resume_at(Time now) const;
-  /// Returns how many frames may be in flight on all validated paths together.
+  /// Returns how many frames may be in flight on all IP paths together that are validated or announcing.
   std::size_t window() const;
-  /// Returns the path for the next of several repeated frames, which use all validated paths in turn. If no
-  /// path is validated now, they use the paths that were validated before.
+  /// Returns the path for the next of several repeated frames. These frames use all validated IP paths in
+  /// turn. If no path is validated now, they use the paths that were validated before.
   const link::Path& next_validated() { return next_validated(true); }
-  /// Returns a path without a limit of its own: `path` if it has none, otherwise the best IP path.
+  /// Returns a path without a limit of its own (frame_max): `path` if it has no limit, otherwise the best
+  /// path between IP addresses.
   std::size_t unlimited(std::size_t path) const;
 
   // --- loss recovery ---
@@ -207,8 +210,8 @@ class PathManager {
     tell_acked();
     acked_ = {path, frames};
   }
-  /// Processes an acknowledgement. Call this after on_frames_acked() for all its frames. Only the last of
-  /// several acknowledgements has to be processed.
+  /// Processes an acknowledgement. Before this, call on_frames_acked() for all frames that it acknowledges.
+  /// Only the last of several acknowledgements has to be processed.
   void on_ack(Time now, const AckInfo& ack);
   /// Declares overdue frames lost, and appends them to `lost`. The loss of the PMTU probe does not count as
   /// congestion (RFC 8899 3).
@@ -242,7 +245,7 @@ class PathManager {
   static constexpr unsigned kPairedChallenges = 4;
   static constexpr unsigned kSinglePathArrivals = 64;
   static constexpr std::size_t kGrantMax = 8;  ///< frames on one path at a time, if there are several paths
-  /// A path fails only if nothing has arrived on it for at least this time, because a scheduler can cause
+  /// An IP path fails only if nothing has arrived on it for at least this time, because a scheduler can cause
   /// shorter delays.
   static constexpr Duration kPathFailureMin = 2ms;
   static constexpr std::size_t kRetransmissionsKept = 64;

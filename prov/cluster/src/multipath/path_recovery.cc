@@ -11,8 +11,9 @@ std::size_t PathRecovery::allowance(Time now) const {
 }
 
 /// Sets the pace. In steady state, the pacer does not delay any frame that acknowledgements allow. Its rate
-/// is a quarter higher than one window per round trip, and a quarter of the window may be sent at once. In
-/// slow start the rate is even higher, because the pacer must not limit the growth of the window.
+/// is a quarter higher than one window per round trip. A quarter of the window, but at least kBurstMin
+/// frames, may be sent at once. In slow start the rate is twice as high, because the pacer must not limit the
+/// growth of the window.
 void PathRecovery::update_pace() {
   if (!network_rtt_.measured()) return;
   const std::size_t window = congestion_.window();

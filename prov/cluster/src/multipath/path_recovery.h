@@ -7,8 +7,8 @@
 //
 // An acknowledgement names the largest transmission that has arrived on any path. A sample for this path is
 // exact if that transmission was sent on this path. On a slow path, a frame is hardly ever the newest of all
-// paths. If the frame is not the newest, its sample ends only when an acknowledgement covers the frame. Such
-// a sample includes the time for which the peer delayed the acknowledgement.
+// paths. If the frame is not the newest, its sample ends only when the peer acknowledges the frame. This
+// sample includes the time for which the peer delayed the acknowledgement.
 //
 // Invariants: in_flight() counts the frames whose latest transmission is on this path and which are neither
 // acknowledged nor declared lost. on_frame_acked() is called before on_ack() for the same acknowledgement.
@@ -31,11 +31,11 @@ namespace cluster::multipath {
 /// What one acknowledgement says, apart from the frames that it acknowledges.
 struct AckInfo {
   TransmissionNumber largest_acked;  ///< largest transmission that has arrived
-  Sequence known_end;                ///< the acknowledgement covers the frames before this one
+  Sequence known_end;                ///< it says for each frame before this one whether the frame arrived
   TransmissionNumber next;           ///< number of the next transmission
   Time arrived;  ///< when the acknowledgement reached this node, perhaps long before it was read
   std::optional<Duration> delay;  ///< from the arrival of largest_acked to the acknowledgement, if known
-  std::size_t spurious = 0;       ///< spurious retransmissions since the last acknowledgement
+  std::size_t spurious = 0;       ///< spurious retransmissions that the peer reports for the first time
 };
 
 class PathRecovery {
@@ -43,7 +43,7 @@ class PathRecovery {
   explicit PathRecovery(std::size_t window_max) : congestion_(window_max) {}
 
   std::size_t allowance(Time now) const;
-  /// Returns true if the congestion window allows one more frame, whatever the pacer says.
+  /// Returns true if the congestion window allows one more frame. The pacer may still forbid the frame.
   bool has_window() const { return losses_.in_flight() < congestion_.window(); }
   /// Records that `count` frames were sent. Their sequences and transmission numbers are consecutive and
   /// begin with the given ones.
@@ -82,8 +82,8 @@ class PathRecovery {
   /// Appends all frames in flight on the path to `frames`, so that they are retransmitted.
   void take_back(std::vector<Sequence>& frames);
   void on_persistent_timeout();
-  /// Returns when the path fails, or kNever while it works. The path does not fail before the time `least`
-  /// has passed since its last arrival.
+  /// Returns when the path fails. Returns kNever unless a later frame of another path is known to have
+  /// arrived. The path does not fail before the time `least` has passed since its last arrival.
   Time fails_at(Duration least) const;
 
   /// Copies the round trips of another path to the same peer, unless this path has its own.
@@ -94,7 +94,7 @@ class PathRecovery {
   const RttEstimator& reply_time() const { return reply_time_; }
   const LossDetector& losses() const { return losses_; }
   const CongestionController& congestion() const { return congestion_; }
-  /// Returns when the pacer allows enough frames for a turn, or kNever if it allows them now.
+  /// Returns when the pacer allows kQuantum frames, or kNever if it allows them now.
   Time paced_until(Time now) const;
   Time sent_at() const { return sent_at_; }
   Time arrived_at() const { return arrived_at_; }
@@ -129,7 +129,7 @@ class PathRecovery {
   Time sent_at_{};           ///< when the last frame left on the path
   Time sampled_at_{};        ///< when the reply time was last sampled
   Time measured_at_{};       ///< when the last exact sample was taken
-  Time arrived_at_{};        ///< when a frame last arrived, or this side began to wait for one
+  Time arrived_at_{};        ///< when this side last learnt of an arrival, or began to wait for one
   Time passed_at_ = kNever;  ///< when a later frame of another path was found to have arrived
 };
 

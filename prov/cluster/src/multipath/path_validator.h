@@ -1,12 +1,13 @@
-// Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9). A path carries data only after the peer
-// has answered a challenge on it, and only until it fails. While a path is not validated, this side sends
-// challenges on it at doubling intervals. A failed path becomes validated again in three cases. In the first
-// case, the peer answers a challenge. In the second case, the peer acknowledges a frame that was sent on the
-// path after the failure. In the third case, the loss that made the path fail was spurious, and no challenge
-// has been sent since the failure. An EtherType path fails with the first loss, because its IP path can carry
-// everything. If an EtherType path fails again soon after validation, something on the path probably drops
-// frames all the time (a policer). Therefore the intervals restart from the shortest only after the path has
-// been validated for `trusted_after`.
+// Path validation (RFC 9000 section 8.2; docs/protocol.md 4.8, 4.9). A new path is validated once the peer
+// has answered a challenge on it, and until it fails. If no path is validated, the paths that have worked
+// before carry data (path_manager.h). While a path is not validated, this side sends challenges on it at
+// doubling intervals. A failed path becomes validated again in three cases. In the first case, the peer
+// answers a challenge. In the second case, the peer acknowledges a frame that was sent on the path after the
+// failure. In the third case, the loss that made the path fail was spurious, and no challenge has been sent
+// since the failure. An EtherType path fails with the first loss, because its IP path can carry everything.
+// If an EtherType path fails again soon after validation, something on the path probably drops frames all the
+// time (a policer). Therefore the intervals restart from the shortest only after the path has been validated
+// for `trusted_after`.
 //
 // Invariants: challenges are due only while the path is not validated. The interval becomes shorter only when
 // the path fails, or when this side's address on the path is replaced. There is no timer. Challenges are sent
@@ -62,7 +63,7 @@ class PathValidator {
   /// peer answers a challenge from this address, and so shows that it knows the address. The first
   /// kAnnouncementsMax challenges leave even if no other frames do.
   void announce(Time now);
-  /// Returns true if the peer may not know this side's address on the path.
+  /// Returns true if this side's address on the path is new, and the peer has perhaps not learnt it yet.
   bool announcing() const { return announcing_; }
   /// Returns when a challenge has to leave, even if nothing else does, or kNever.
   Time announce_at() const { return announcing_ && challenges_ < kAnnouncementsMax ? challenge_at_ : kNever; }
@@ -108,7 +109,7 @@ class PathChallenges {
 
   struct Asked {
     Time at;
-    /// The rail of the peer that has the challenged address now, if the peer has said so.
+    /// If the peer has said that one of its rails now has the challenged address: the number of this rail.
     std::optional<std::uint8_t> claimed_by;
   };
 

@@ -1,8 +1,8 @@
 // Smooths a time that is measured repeatedly, as in RFC 6298. Each path has two estimators (path_recovery.h):
 // one for the network round trip, and one for the reply time. Samples are never ambiguous, because the peer
 // names the transmission that arrived. But if a peer does not run for a while, the samples are long.
-// Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged. An outage
-// may lie between a frame and its acknowledgement, and a timer that followed such a sample would wait for as
+// Therefore each sample is limited to kOutlierFactor times the smoothed time before it is averaged. If an
+// outage lies between a frame and its acknowledgement, a timer that followed this sample would wait for as
 // long again. Therefore no sample counts as longer than kRtoMax.
 #pragma once
 
@@ -22,8 +22,8 @@ class RttEstimator {
   bool established() const { return samples_ >= kSamplesMin; }
   /// Returns the smoothed time, or zero if there is no sample yet.
   Duration smoothed() const { return smoothed_; }
-  /// Returns the last sample, which is not smoothed. With this sample, frames on a path that has just become
-  /// slow are not declared lost (RFC 9002 6.1.2).
+  /// Returns the last sample, which is not smoothed. Loss detection uses it, so that frames on a path that
+  /// has just become slow are not declared lost (RFC 9002 6.1.2).
   Duration latest() const { return latest_; }
   /// Returns the smoothed time plus 4 deviations. Hardly any sample is longer.
   Duration rto_unclamped() const { return smoothed_ + 4 * deviation_; }

@@ -6,10 +6,10 @@
 //
 // In a flood (docs/protocol.md 2.8) the link puts frames aside, and the endpoint reads them at intervals.
 // During a flood, the bucket holds at most the tokens of one such interval. A peer that has just sent a frame
-// in its session has no reason to call. A call under its name is then most probably forged. During the flood
-// such a name gets neither an answer nor a reset. Unknown sources get no answer to frames that name a session
-// or ask about siblings. Otherwise such a source could find the mark of members by trial (link/link.h:
-// Thinning).
+// in its session has no reason to call. A call under the name of this peer is most probably forged. During
+// the flood this name gets neither an answer nor a reset. Unknown sources get no answer to frames that name a
+// session or ask about siblings. Otherwise an unknown source could find the mark of members by trial
+// (link/link.h: Thinning).
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,8 @@ class AnswerLimiter {
     return !(flood(now) && speaks(now, name)) && admits(now);
   }
   /// Answers a frame of a session that this endpoint does not have (RFC 9000 10.3: stateless reset), if a
-  /// token is left. From the reset, the peers of a restarted process learn of the restart. `epoch`: see
-  /// wire::ResetReason.
+  /// token is left and no flood forbids the answer. From the reset, the peers of a restarted process learn of
+  /// the restart. `epoch`: see wire::ResetReason.
   void send_reset(Time now, const wire::FrameView& refused, const link::Path& to, wire::ResetReason reason,
                   std::uint64_t epoch) {
     if ((flood(now) && speaks(now, to.to)) || !admits_to(now, to.to)) return;

@@ -62,11 +62,11 @@ class FloodWatch {
     weight_ += weight;
   }
   /// Decides whether there is a flood. During a flood, the link puts frames aside, and the engine reads these
-  /// frames at most once per interval. Even if the engine is late, it has read them only once. Therefore the
-  /// function decides on the end of the flood as if one interval had passed. Between two reviews there may be
-  /// two of these reads, and before the next review none. Therefore half of the frames that one review has
-  /// counted count in the next review as well. Outside a flood, a late engine has read at most a few bursts.
-  /// Therefore the function allows the frames of at most kIntervalsMax intervals.
+  /// frames at most once per interval. Even a late engine has read these frames only once. Therefore the
+  /// function decides on the end of the flood as if one interval had passed. One review may follow two of
+  /// these reads, and the next review none. Therefore half of the frames of one review are added to those of
+  /// the next review. Outside a flood, a late engine has read at most a few bursts. Therefore the function
+  /// allows the frames of at most kIntervalsMax intervals.
   void review_now(Time now) {
     const std::int64_t intervals = std::clamp<std::int64_t>((now - last_) / kInterval, 1, kBurst);
     const std::int64_t allowed = kPerInterval * std::min(intervals, kIntervalsMax);

@@ -124,8 +124,9 @@ inline bool NetworkReceiver::take_lone(Time now, RemotePeer& peer, const wire::L
   return true;
 }
 
-/// Processes the expected frame if it contains a write, an answer, or both an answer and a message. All
-/// conditions are checked before anything changes, and executing a write is the last of them.
+/// Processes the expected frame if it contains a write, an answer, or an answer before a message or a write.
+/// Until the function has checked all conditions, it changes nothing. The last condition is that the write
+/// succeeds.
 [[gnu::noinline]] bool NetworkReceiver::take_access(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
                                                     const link::InFrame& frame,
                                                     protocol::DirectSuccesses& direct) {
@@ -242,7 +243,7 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {
   // The host's IP filters see neither EtherType frames nor what a queue pair receives. Therefore this side
-  // accepts such frames only in sessions: the frames that opened a session have passed the IP filters.
+  // accepts both only in sessions: the frames that opened a session have passed the IP filters.
   if ((frame.from.ethertype || frame.from.to.verbs()) && view.session == 0) {
     flood_.note_session(now, 0);
     ++parts_.environment.counters.refused_malformed;

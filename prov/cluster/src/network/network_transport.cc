@@ -24,7 +24,7 @@ constexpr std::uint32_t kEmptyPollsAlone = 1 << 5;  ///< the same if no peer is 
 constexpr std::size_t kArrivalsFew = 4;
 
 /// For this number of ticks (1 to 4 us) after a full turn, a short turn that finds nothing leads to no full
-/// turn. Timers may be late by as much.
+/// turn. So timers may be late by this time.
 constexpr std::uint64_t kTicksPerShortLook = 1 << 12;
 
 bool is_loopback(const SocketAddress& address) {
@@ -232,7 +232,7 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
 
 /// Returns the peer if a segment of `size` bytes may take the frame lane now, else null. While messages share
 /// frames (transport/packing_policy.h), a message that is not the only one in flight takes the general path.
-/// So does every message while a thread may sleep, because the general path sets the alarm.
+/// While a thread may sleep, every message takes the general path, because that path sets the alarm.
 [[gnu::always_inline]] inline RemotePeer* NetworkTransport::by_lane(Peer& peer, std::size_t size) {
   RemotePeer* const remote = parts_.find(peer);
   if (remote == nullptr || !remote->carries() || peer.failed || waiter_.may_sleep()) return nullptr;
@@ -295,15 +295,16 @@ bool NetworkTransport::receive_short(protocol::DirectSuccesses& direct) {
   return over;
 }
 
-/// Returns true if all of this holds: many polls in a row have found nothing; no peer on another node can
-/// wait for this endpoint; this endpoint waits for no such peer.
+/// Returns true if three conditions are true. Many polls in a row have found nothing. No peer on another node
+/// can wait for this endpoint. This endpoint waits for no peer on another node.
 bool NetworkTransport::may_be_skipped() const {
   return receiver_.empty_polls() >= (tx_.flows().empty() ? kEmptyPollsAlone : kEmptyPolls) &&
          tx_.next_timer() == kNever && !messenger_.control().pending() && !tx_.tx_pending() &&
          (tx_.flows().empty() || !messenger_.busy());
 }
 
-/// Returns true if this turn must poll the network. While the network is silent, most turns need not do so.
+/// Returns true if this turn must poll the network. While the network is silent and rings are in use, most
+/// turns need not poll it.
 bool NetworkTransport::due(Turn& turn) const {
   if (turn.scope() == transport::PollScope::all || turn.watchful || !turn.cheaper_in_use) return true;
   if (turn.number() % Turn::kTurnsPerFullLook == 0 || !may_be_skipped()) return true;

@@ -4,10 +4,10 @@
 //   down   Messenger -> Flow::queue() -> TxScheduler -> Flow -> link
 //   up     NetworkReceiver: link -> admission -> session -> flow -> Messenger
 //
-// It is the transport of last resort. open() always succeeds, but this means only that a session has begun.
+// This is the transport of last resort. open() always succeeds, but this means only that a session has begun.
 // Whether the peer exists becomes known when the peer answers or the session ends. Polling the network costs
-// a system call or a cache miss on a ring. Therefore an endpoint that also uses nearer transports rarely
-// polls a silent network.
+// a system call or a cache miss on a ring. Therefore an endpoint that has peers on its node rarely polls a
+// silent network.
 #pragma once
 
 #include <cstdint>

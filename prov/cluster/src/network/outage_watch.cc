@@ -39,7 +39,8 @@ OutageWatch::News OutageWatch::finish_review(Time now, bool suspected, bool carr
   return cut_off ? News::limit : News::ends;
 }
 
-/// Begins an outage if this node hears (nearly) nobody, and if the limit permits an outage.
+/// Begins an outage if no interface has a carrier, or if this node hears (nearly) nobody. Begins none if the
+/// limit is used up.
 bool OutageWatch::begins(Time now, bool carrier) {
   const bool cut_off = !carrier || (silent_ != 0 && heard_ * kSilentPerHeard <= silent_);
   if (!cut_off || exhausted_) return false;

@@ -2,8 +2,8 @@
 // all peers at once. Such a silence is no reason to end a session, so the clocks of the sessions stand still
 // during an outage (Outage).
 //
-// While a member owes an answer and is silent, the caller reviews all members at short intervals. In each
-// review the caller tells the watch which peers are silent and which were heard. Peers of one node count
+// While a peer owes an answer and is silent, the caller reviews all members at short intervals. In each
+// review the caller tells the watch which members are silent and which were heard. Members of one node count
 // once. Only members count: an unknown source that falls silent must not cause an outage, and an unknown
 // source that answers must not end one.
 //
@@ -49,7 +49,7 @@ class OutageWatch {
   enum class News : std::uint8_t {
     none,
     begins,
-    heard,  ///< the outage goes on, but a peer was heard, or a carrier is back
+    heard,  ///< the outage goes on, but more nodes are heard than before, or a carrier is back
     ends,   ///< peers are heard again, or no peer is left
     limit,  ///< the limit is used up, so the outage is over although peers are silent
   };
@@ -69,8 +69,9 @@ class OutageWatch {
   /// its kernel has answered (reliability/liveness.h).
   static constexpr Duration kSilentAfter = 2s;
   static constexpr Duration kReviewInterval = 100ms;
-  /// There is an outage only if at least this many nodes are silent for each node that is heard. Some nodes
-  /// may be heard although the network is cut off, for example virtual machines on this host.
+  /// While an interface has a carrier, there is an outage only if at least this many nodes are silent for
+  /// each node that is heard. Virtual machines on this host, for example, are heard although the network is
+  /// cut off.
   static constexpr std::size_t kSilentPerHeard = 8;
 
   Outage& outage_;

@@ -40,8 +40,8 @@ RemotePeer* SessionAcceptor::peer_for_frame(Time now, const wire::FrameView& vie
   return nullptr;
 }
 
-/// Returns true if the peer answers our flow with a session that is over here. The peer does not know that
-/// yet. It learns that when this side refuses the peer's own frames of that session.
+/// Returns true if the peer answers our flow with a session that is over here. The peer learns that the
+/// session is over when this side refuses the peer's own frames of that session.
 bool SessionAcceptor::names_closed_session(const RemotePeer& peer, const wire::FrameView& view) {
   return view.has_opening && !peer.flow->handshake().knows_peer() &&
          peer.closed_session == reliability::PeerSession{view.opening.epoch, view.opening.session};
@@ -79,8 +79,8 @@ void SessionAcceptor::answer(Time now, const wire::FrameView& view, const link::
   if (peer.flow != nullptr && peer.flow->handshake().knows_peer()) known = peer.flow->handshake().peer();
   const reliability::OpeningClass contact = reliability::classify_opening(known, view.opening);
   if (contact == reliability::OpeningClass::same) return;  // a late copy: the peer already knows our session
-  // The peer may have given up the session that it named. If so, it will refuse this side's frames in that
-  // session.
+  // The peer may have given up the session that it named earlier. The call needs no answer here, because the
+  // peer refuses this side's next frame in that session.
   if (contact == reliability::OpeningClass::stale && !peer.flow->handshake().peer_has_opening()) return;
   // A session that is over never begins again.
   if (contact == reliability::OpeningClass::stale || peer.closed(view.opening))

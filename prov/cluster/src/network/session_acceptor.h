@@ -44,7 +44,8 @@ class SessionAcceptor {
   SiblingCheck& siblings() { return siblings_; }
 
  private:
-  /// The time between two warnings about openings from a wrong address. Any process can send such openings.
+  /// The shortest time between two warnings about openings from a wrong address. Any process can send such
+  /// openings.
   static constexpr Duration kSourceWarningInterval = 60s;
 
   static bool names_closed_session(const RemotePeer& peer, const wire::FrameView& view);

@@ -84,10 +84,10 @@ void SessionTable::skip_epoch(std::uint64_t epoch) {
   if (epoch < wire::kEpochEnd - wire::kEpochEnd / 8) last_epoch_ = std::max(last_epoch_, epoch);
 }
 
-/// Creates a flow. If `session` is not 0, it was already named to a caller. Such a session gets this
-/// incarnation's first epoch, which the answer named. Each other session gets a larger epoch than all before
-/// it. Within one incarnation the epochs grow with the clock, and from one incarnation to the next with real
-/// time.
+/// Creates a flow. If `session` is not 0, this side has already named it to a caller. This session gets this
+/// incarnation's first epoch, which the answer named. Each other session gets a larger epoch than all earlier
+/// sessions. Within one incarnation the epochs grow with the clock, and from one incarnation to the next with
+/// real time.
 std::unique_ptr<reliability::Flow> SessionTable::make_flow(RemotePeer& peer, const link::Path& path,
                                                            std::uint32_t session) {
   std::uint64_t epoch = parts_.epoch;
@@ -257,9 +257,10 @@ void SessionTable::remind_idle_peers(Time now) {
   next_reminder_ = now + std::max<Duration>(interval, kReminderIntervalPerPeer * members);
 }
 
-/// Drops sessions that were named to callers but that no frame has named since. A member's session stays,
-/// because the member may have called and then been stopped. A new session, with its later epoch, would look
-/// to that member like another incarnation.
+/// Drops sessions that this side has named to callers but that no frame has named for a while. Even the
+/// pending session of a member is dropped. The half-open session of a member stays, because the member may
+/// have called and then been stopped. A new session, with its later epoch, would look to that member like
+/// another incarnation.
 void SessionTable::drop_half_open(Time now) {
   if (half_open_ == 0) return;
   half_open_ = 0;

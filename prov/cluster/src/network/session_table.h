@@ -8,8 +8,8 @@
 // (`RemotePeer::flow`). The pending session replaces the session in use once a frame from the peer names the
 // pending session.
 //
-// If an operation waits for a peer that has been silent for kIdleBeforeReminder, this side repeats its credit
-// to the peer. The peer acknowledges the credit. If the peer has restarted, it refuses the credit instead
+// If an operation waits for a peer that has been silent for a while, this side repeats its credit to the
+// peer. The peer acknowledges the credit. If the peer has restarted, it refuses the credit instead
 // (remind_idle_peers).
 #pragma once
 
@@ -61,7 +61,7 @@ class SessionTable {
   void drop_pending(RemotePeer& peer);
   /// Closes the session in use. Remembers its epoch, so that late frames do not open it again.
   void close(RemotePeer& peer);
-  /// Puts the pending session, if there is one, into use after the other session was closed.
+  /// Called after the session in use was closed. If there is a pending session, puts it into use.
   void promote_pending(RemotePeer& peer);
   /// Makes sure that later sessions get larger epochs than `epoch`.
   void skip_epoch(std::uint64_t epoch);
@@ -88,8 +88,8 @@ class SessionTable {
   /// The interval between reminders while the only pending operations are receives from any sender. This
   /// interval limits how often an idle process wakes.
   static constexpr Duration kReminderIntervalIdle = 500ms;
-  /// The idle time before a reminder while a receive from any sender is pending. With many peers it is
-  /// longer.
+  /// The idle time before a reminder to a peer for which only a receive from any sender waits. With many
+  /// peers this time is longer.
   static constexpr Duration kIdleBeforeWatch = 2s;
   static constexpr Duration kIdleBeforeWatchPerPeer = 20ms;
   /// The interval between reminders is at least this time, multiplied by the number of members.

@@ -1,5 +1,5 @@
-// A caller may be outside the address vector while another endpoint of its process, its sibling, is inside
-// (docs/protocol.md 2.7). Such a caller counts as a member, so its remote accesses are served. But any
+// A caller may be outside the address vector, although another endpoint of its process, its sibling, is
+// inside (docs/protocol.md 2.7). This caller counts as a member, so its remote accesses are served. But any
 // process can name a sibling in its opening. Therefore this endpoint asks the sibling whether the caller is
 // an endpoint of the sibling's process. The sibling either confirms this or does not answer (EndpointRoster).
 // Until the answer arrives, but at most for kLongestWait, this endpoint drops the caller's frames. Otherwise
@@ -8,8 +8,9 @@
 // This endpoint sends a session number to the caller's address. It asks the sibling only after the caller has
 // used that number (session_acceptor.h). A process that forges the caller's name never learns the number, so
 // its opening causes no request to the sibling. Endpoints of one domain usually have the same IP address. So
-// this endpoint asks only if the caller and the sibling have the same one. Therefore no other host can cause
-// a request to the sibling. Requests and responses use the token bucket of all answers (answer_limiter.h).
+// this endpoint asks only if the caller and the sibling have the same IP address. Therefore no other host can
+// cause a request to the sibling. Requests and responses use the token bucket of all answers
+// (answer_limiter.h).
 #pragma once
 
 #include <cstdint>

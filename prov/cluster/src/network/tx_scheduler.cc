@@ -16,7 +16,7 @@ bool on_this_node(const NetworkParts& parts, const SocketAddress& peer) {
 
 }  // namespace
 
-/// Reserves memory for flows, marks and timers. Then add(), mark() and posted() allocate none.
+/// Reserves memory for flows, marks and timers. Then add(), mark() and note_use() allocate none.
 void TxScheduler::reserve(std::size_t flows) {
   if (flows <= tx_pending_.capacity()) return;
   flows_.reserve(2 * flows);
@@ -100,7 +100,7 @@ void TxScheduler::send_keep_alive(Time now, RemotePeer& peer) {
   reliability::Flow& flow = *peer.flow;
   link::Path path = flow.paths().keep_alive_path(flow.handshake().peer_has_opening());
   // The keep-alive of an idle session keeps the firewalls on the path open for the session. The firewall of
-  // this host sees only frames that leave through the UDP socket, so the keep-alive takes this way.
+  // this host sees only frames that leave through the UDP socket, so the keep-alive leaves through it.
   if (!flow.liveness().expecting()) path = link::without_mac(path);
   link::send_frame(*parts_.link, flow.keep_alive(now, path).bytes(), path);
 }

@@ -7,8 +7,8 @@
 //   run_timers()        flows whose deadline has passed: loss, tail loss probe, delayed acknowledgement
 //
 // Invariants: a peer is listed here if and only if it has a flow. The deadline of a flow is never earlier
-// than the timer of its peer. If a flow has failed, its peer is marked in the peer table, and the flow
-// transmits nothing more.
+// than the timer of its peer, except between note_use() and the turn that settles. If a flow has failed, its
+// peer is marked in the peer table, and the flow transmits nothing more.
 #pragma once
 
 #include <vector>
@@ -65,7 +65,7 @@ class TxScheduler {
     if (!waits) transmit(clock_.now());
   }
   bool tx_pending() const { return !tx_pending_.empty(); }
-  /// Returns true if the next turn has to transmit, whatever arrives.
+  /// Returns true if the next turn has to transmit even if all its arrivals take the frame lane.
   bool urgent() const { return urgent_; }
   /// Returns true if a frame lane was used since the last transmit().
   bool unsettled() const { return uses_ != 0; }
@@ -77,8 +77,8 @@ class TxScheduler {
   void transmit(Time now);
   /// Called when the endpoint is about to close. After this call, no flow makes allowance for late turns.
   void disregard_turns();
-  /// Fires the timers that have expired. Returns true if a timer has fired. In this case, the caller should
-  /// read path errors, because they may show why the peer is silent.
+  /// Fires the timers that have expired. Returns true if a timer of a flow has fired. In this case, the
+  /// caller should read path errors, because they may show why the peer is silent.
   bool run_timers(Time now);
   Time next_timer() const { return timers_.next(); }
   /// Returns true if peers have acknowledged every frame and this side has sent every acknowledgement.

@@ -20,7 +20,7 @@ std::size_t held_for(RemotePeer& remote) {
 void UnknownBudget::account_unknown(Time now, RemotePeer& remote) {
   Peer& peer = remote.common;
   const bool counts = remote.flow != nullptr && !peers_.is_member(peer.channel);
-  // If the peer no longer counts, the application has inserted it into the address vector.
+  // The peer is a member now: it is in the address vector, or a sibling or another address vouches for it.
   if (!counts && remote.flow != nullptr) remote.flow->paths().allow_everywhere(true);
   set_held(remote, counts ? held_for(remote) : 0);
   if (counts && peer.channel.rma.refused >= kRefusedAccessesMax) peers_.mark_failed(peer, Status::access);

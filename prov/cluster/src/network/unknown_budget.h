@@ -1,8 +1,8 @@
-// Limits the memory for all unknown sources together to `unknown_bytes_max`. For each such source, the budget
-// counts the session, received frames behind a gap, and answers that the source does not acknowledge. With
-// each frame from a source, the budget counts the memory of this source anew. If the sum exceeds the limit,
-// the budget drops sources. It drops idle sources first, beginning with those idle longest. Then it drops
-// active sources, beginning with those that hold most.
+// Limits the memory for all unknown sources together to `unknown_bytes_max`. For each unknown source, the
+// budget counts the session, received frames behind a gap, and answers that the source has not acknowledged.
+// With each frame from a source, the budget counts the memory of this source anew. If the sum exceeds the
+// limit, the budget drops sources. It drops idle sources first, beginning with the source that has been idle
+// longest. Then it drops active sources, beginning with the source that holds most.
 #pragma once
 
 #include <cstddef>

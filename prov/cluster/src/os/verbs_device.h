@@ -1,4 +1,4 @@
-// A device of libibverbs that this process has opened, and what an endpoint needs to know about its ports.
+// Functions that open a device of libibverbs and ask about its ports.
 #pragma once
 
 #include <memory>

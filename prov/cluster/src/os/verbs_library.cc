@@ -59,7 +59,7 @@ std::unique_ptr<LoadedVerbs> load_verbs(const std::string& path) {
   }
   std::string missing;
   loaded->complete = find_all(library, loaded->functions, missing);
-  // Before Linux 5.12, a fork can give the process a copy of a page while the device keeps the original. The
+  // Before Linux 5.12, a fork can give the process a copy of a page, and the device keeps the original. The
   // library prevents this only if fork_init() is called before the first use.
   if (loaded->complete) loaded->functions.fork_init();
   if (!loaded->complete) loaded->reason = path + " has no " + missing + " (rdma-core 32 or later has it)";

@@ -1,8 +1,9 @@
-// The functions of libibverbs that the verbs link calls. The plugin loads the library when an endpoint first
-// looks for an RDMA device. Therefore the plugin depends on no version of the library, and also works without
-// it. The plugin never unloads the library, because threads and drivers of the library may still exist.
+// The functions of libibverbs that the verbs link and the verbs reader call. The plugin loads the library
+// when an endpoint first looks for an RDMA device. Therefore the plugin also works on nodes without the
+// library. The plugin never unloads the library, because threads and drivers of the library may still exist.
 //
-// Only verbs_*.cc include this header: a build without the headers of libibverbs leaves these files out.
+// Only verbs_*.cc include this header, directly or through verbs_device.h and verbs_queue.h. A build without
+// the headers of libibverbs leaves these files out.
 #pragma once
 
 #include <infiniband/verbs.h>
@@ -43,7 +44,7 @@ struct VerbsLibrary {
 };
 
 /// Loads the library once in a process. Returns null if that fails, and writes the cause to `reason`. `path`:
-/// the library to load. Later calls ignore it.
+/// the library to load. Later calls ignore `path`.
 const VerbsLibrary* load_verbs_library(const std::string& path, std::string& reason);
 
 }  // namespace cluster::os

@@ -20,14 +20,14 @@
 namespace cluster::os {
 namespace {
 
-/// One in this many sends asks for a completion, which covers all sends before it.
+/// Every 16th send asks for a completion. The completion covers all sends before it.
 constexpr std::uint32_t kSignalInterval = 16;
 static_assert(VerbsQueue::kSends % kSignalInterval == 0,
               "a full queue must wait for at least one completion");
 constexpr std::size_t kSendBatch = link::kBurstMax;
 
-/// The link reads the events of the device in one of kPollsPerLook polls. It asks for the state of the port
-/// at most once per kPortInterval.
+/// The link reads the events of the device in every 256th poll. It asks for the state of the port at most
+/// once per kPortInterval.
 constexpr unsigned kPollsPerLook = 256;
 constexpr Duration kPortInterval = 100ms;
 constexpr Duration kHandleRetry = 1s;
@@ -234,7 +234,7 @@ std::size_t VerbsLink::send_burst(std::span<const link::OutFrame> frames) {
   }
   std::size_t taken = 0;
   std::size_t count = 0;
-  std::array<std::size_t, kSendBatch> taken_before;  // for each request: the frames before it
+  std::array<std::size_t, kSendBatch> taken_before;  // for each request: the number of frames before it
   for (; taken < frames.size() && count < kSendBatch && posted_ - completed_ < VerbsQueue::kSends; ++taken) {
     if (!prepare(frames[taken], send_requests_[count], send_pieces_[count])) continue;
     if (count != 0) send_requests_[count - 1].next = &send_requests_[count];

@@ -20,8 +20,8 @@
 namespace cluster::os {
 namespace {
 
-/// The length of the completion queue: twice what the reads of 256 queue pairs need. Some drivers leave the
-/// entries of queue pairs that are gone in it until they are polled.
+/// The length of the completion queue: twice what the reads of 256 queue pairs need. If a queue pair is
+/// destroyed, some drivers leave its entries in the completion queue until they are polled.
 constexpr int kCompletions = 8192;
 /// A packet that is not answered is sent again after 67 ms (4.096 us * 2^14), six times.
 constexpr std::uint8_t kTimeoutCode = 14;
@@ -33,9 +33,10 @@ constexpr int kReadsAtOnceMax = 16;
 
 /// Soft-RoCE, the device of the kernel's rdma_rxe, has one of these vendor numbers. Hardware has others.
 ///
-/// It may report a read that has failed as done. If the kernel drops the first packet of an answer (its
-/// queues take 1000 packets), the answerer goes on as if it had sent that packet. The reader then gets the
-/// middle of an answer without its beginning. It breaks its queue pair, but completes the read with success.
+/// Soft-RoCE may report a read that has failed as done. Its queues take 1000 packets. If the answering kernel
+/// drops the first packet of an answer, it continues as if it had sent that packet. The reading kernel then
+/// gets the middle of an answer without its beginning. It breaks the queue pair, but completes the read with
+/// success.
 constexpr std::uint32_t kSoftVendors[] = {0, 0xffffff};
 
 std::uint8_t at_once(int device_max) {
@@ -68,10 +69,10 @@ class VerbsReader final : public link::ReadDevice {
   bool arm() override;
 
  private:
-  /// A protection domain for each queue pair, so that a peer cannot read what is meant for another one. The
-  /// members are destroyed in reverse order: the queue pair first.
+  /// A queue pair. Each has a protection domain of its own, so that its peer cannot read memory that is
+  /// meant for another peer. The members are destroyed in reverse order: the queue pair first.
   struct Pair {
-    std::uint64_t serial = 0;  ///< no other queue pair ever has it; a device may use its numbers again
+    std::uint64_t serial = 0;  ///< never used again, unlike the device's number of the queue pair
     VerbsHandle<ibv_pd> domain;
     std::unordered_map<std::uint32_t, VerbsHandle<ibv_mr>> memory;
     VerbsHandle<ibv_qp> queue;

@@ -1,4 +1,4 @@
-// An RDMA device whose reliable queue pairs (RC) read the memory of peers, through libibverbs.
+// Opens an RDMA device through libibverbs. Reliable queue pairs (RC) of the device read the memory of peers.
 #pragma once
 
 #include <memory>

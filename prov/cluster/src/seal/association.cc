@@ -116,8 +116,8 @@ void Association::seal(Bytes frame, std::size_t clear) {
 
 /// Returns true if this side may derive the key with this number. The previous, the newest and the next
 /// number are always allowed. A number that is farther ahead, by at most kNumbersAheadMax, can be genuine
-/// only if millions of frames before it were lost. Only one in kFarAheadTried of the frames with such a
-/// number is allowed, because a forger can write any number, and each key costs this side much time.
+/// only if millions of frames before it were lost. Of the frames with such a number, only every
+/// kFarAheadTried-th is allowed. A forger can write any number, and each key costs this side much time.
 bool Association::number_allowed(std::uint64_t number) {
   const std::uint64_t newest = window_.newest() / kFramesPerKey;
   const std::uint64_t ahead = number - std::min(number, newest);

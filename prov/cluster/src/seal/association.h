@@ -16,9 +16,9 @@
 // association the group takes the place of the peer. A receiver may join the group at any time, so the first
 // counter that it receives may have any value.
 //
-// While a job changes its key, the two sides may start to use different keys at the same time. So there is
-// one association for each key that both sides have. On the wire, sender_id() says which association sealed a
-// frame.
+// While a job changes its key, one side may already seal with the new key, and the other side still with the
+// old key. So there is one association for each key that both sides have. On the wire, sender_id() says which
+// association sealed a frame.
 #pragma once
 
 #include <algorithm>
@@ -44,8 +44,8 @@ namespace cluster::seal {
 inline constexpr std::size_t kNameSize = 19;
 
 /// The keys of one direction of an association. Each key is derived from the job key, the context and the
-/// number of the key. The newest key, the previous one and the next one may be in use. So three keys are
-/// kept, and each is derived when it is first needed.
+/// number of the key. Frames may overtake each other, so frames of the newest key, the previous key and the
+/// next key may arrive. So three keys are kept, and each is derived when it is first needed.
 class DirectionKeys {
  public:
   using Use = crypto::Cryptography::Direction;
@@ -163,8 +163,9 @@ class Association {
   /// not encrypted in any mode.
   void seal(Bytes frame, std::size_t clear = 0);
   enum class Verdict : std::uint8_t { genuine, replayed, forged };
-  /// Which counters the first frame may have. The first frame from a group may have any counter, because a
-  /// receiver may join the group at any time.
+  /// Which counters a frame may have. `at_first`: only counters whose key is not far from the newest key.
+  /// `anywhere`: any counter. The first frame from a group may have any counter, because a receiver can join
+  /// the group at any time.
   enum class Begin : std::uint8_t { at_first, anywhere };
   /// Opens a whole sealed frame from the peer in place. See seal() for `clear`.
   Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);
@@ -188,7 +189,7 @@ class Association {
   bool number_allowed(std::uint64_t number);
 
   static constexpr std::uint64_t kNumbersAheadMax = 64;
-  /// This side tries to open only one in this many of the frames whose key is far ahead.
+  /// Of the frames whose key is far ahead, this side tries to open only every 256th.
   static constexpr std::uint32_t kFarAheadTried = 256;
 
   std::shared_ptr<const JobKey> key_;

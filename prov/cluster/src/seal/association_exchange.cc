@@ -187,9 +187,10 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
                                                                : on_response(*decoded, frame, from);
 }
 
-/// Called for a request with a key that this process does not have. While a job changes its key, a peer may
-/// first use such a key, and a known key soon after. So this side logs a warning only if such requests go on.
-/// It watches only one peer at a time, so that forged requests do not use up memory.
+/// Called for a request or a response with a key that this process does not have. While a job changes its
+/// key, a peer may first use a key that is unknown here, and a known key soon after. So this side logs a
+/// warning only if the peer still uses the unknown key after kSilenceMax / 2. This side watches only one peer
+/// at a time, so that forged requests do not use up memory.
 void AssociationExchange::on_other_key(Time now, const SocketAddress& peer) {
   const Route* const route = table_.find_route(peer);
   if (route != nullptr && route->current != nullptr) return;

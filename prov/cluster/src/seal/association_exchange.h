@@ -20,8 +20,8 @@
 //
 // There is no timer. Flows retransmit the frames that wait for an association. At each retransmission the
 // exchange sends another request, unless the last one left a short time ago. A restarted process cannot open
-// frames that were sealed for its predecessor. It answers such frames with a notice. The only effect of a
-// notice is a request, at most one per kNoticeInterval.
+// frames that were sealed for its predecessor. It answers these frames with a notice. The only effect of a
+// notice is that its receiver sends a request, at most one per kNoticeInterval.
 #pragma once
 
 #include <array>
@@ -95,9 +95,9 @@ class AssociationExchange {
   /// Handles a frame that the association does not open. The frame may have been sealed for an earlier
   /// process with our address.
   void on_forged(Time now, Association& association, const wire::FrameHeader& header, const link::Path& from);
-  /// Notes that a flood begins or ends. During a flood, this side sends notices only to peers to which it has
-  /// sent something before. A notice to another source would tell the source that its frame has passed the
-  /// link, and therefore contained the right mark (link/link.h).
+  /// Notes that a flood begins or ends. During a flood, this side sends notices only to addresses to which it
+  /// has a route (AssociationTable::find_route). A notice to another source would tell the source that its
+  /// frame has passed the link, and therefore contained the right mark (link/link.h).
   void note_flood(bool flood) { flood_ = flood; }
   /// Handles a frame that is not sealed. A notice tells the sender of the frame that this process has a key.
   void on_unsealed(Time now, const wire::FrameHeader& header, const link::Path& from);

@@ -54,7 +54,8 @@ void AssociationTable::make_current(Association& association) {
     Route& its = routes_[address];
     its.request = 0;
     its.requests = 0;
-    // `next_request` does not change, so it still limits the requests that notices cause.
+    // If the association was current before, `next_request` stays and still limits the requests that notices
+    // cause.
     if (its.current == &association) continue;
     its.current = &association;
     its.request_interval = {};

@@ -12,8 +12,8 @@
 // The key does not identify a member: each process with the job key can impersonate every member. A receiver
 // also cannot tell whether a frame is fresh: a frame that was recorded before the receiver joined the group
 // opens once. So the receiving group (group/group.h) checks the stream and the membership that the frame
-// names. It accepts the frame only if the sender has named the same stream and membership over its flow to
-// the receiver.
+// names. The group accepts the frame only if the sender has named the same stream and membership over its
+// flow to the receiver.
 //
 // Invariants: each counter seals only one frame. A frame opens at most once at each receiver. Frames that do
 // not open use no memory, and the work for them is bounded.
@@ -58,9 +58,9 @@ class GroupSender {
 class GroupOpener {
  public:
   /// If this many senders are known, a new sender displaces the sender that has been silent for the longest
-  /// time. That time must be at least kSilent. Recorded frames of earlier processes also open, so these
-  /// processes count as new senders. They must not displace an active member. Otherwise recorded frames of
-  /// that member would open again. An active member is never silent for kSilent.
+  /// time. Only a sender that has been silent for kSilent can be displaced. Recorded frames of earlier
+  /// processes also open, so these processes count as new senders. They must not displace an active member.
+  /// Otherwise recorded frames of that member would open again. An active member is never silent for kSilent.
   static constexpr std::size_t kSendersMax = 4096;
   static constexpr Duration kSilent = 10s;
 

@@ -50,7 +50,7 @@ bool answer_keep_alive(const Credentials& credentials, ConstBytes frame, const S
     if (!verify_keep_alive(*key, credentials.mode, header, asked, trailer)) continue;
     header.kind = static_cast<std::uint8_t>(wire::FrameKind::alive);
     header.length = static_cast<std::uint16_t>(answer.size());
-    header.session = header.sequence;  // a keep-alive has its sender's session there
+    header.session = header.sequence;  // in a keep-alive, the sequence field holds the sender's session
     seal_keep_alive(*key, credentials.mode, header, asked, trailer);
     std::memcpy(answer.data(), &header, sizeof header);
     std::memcpy(answer.data() + sizeof header, &trailer, sizeof trailer);

@@ -1,5 +1,5 @@
-// How two processes of one node prove to each other that they have the key of the job. They do so before they
-// exchange anything else over a local socket:
+// How two processes of one node prove to each other that they have the key of the job. These messages are the
+// first ones over a local socket:
 //
 //   connector -- ProofRequest {nonce} -->         listener
 //   connector <-- ProofAnswer {nonce, tag} --     listener    the listener has the key
@@ -15,9 +15,9 @@
 // them, because its socket has another name.
 //
 // The name of the socket is an HMAC, too. So a process without the key can neither look for an endpoint nor
-// take the endpoint's name before the endpoint does. All users see the names that are in use
-// (/proc/net/unix). If a process takes the name of an endpoint that has ended, the process receives requests
-// but cannot answer them.
+// take the endpoint's name first. All users see the names that are in use (/proc/net/unix). If a process
+// without the key takes the name of an endpoint that has ended, the process receives requests but cannot
+// answer them.
 #pragma once
 
 #include <array>

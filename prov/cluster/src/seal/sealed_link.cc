@@ -87,8 +87,8 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// Ends all associations, because an association belongs to the addresses of both sides. This side then
-/// begins new ones with a new salt, as a restarted process would.
+/// Ends all associations with peers, because an association belongs to the addresses of both sides. This side
+/// then begins new ones with a new salt, as a restarted process would.
 void SealedLink::readdress(std::uint8_t link, const SocketAddress& now) {
   ours_.salt = draw_salt(environment_.random);
   ours_.addresses.at(link) = now;
@@ -308,8 +308,9 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// Marks an error as vouched if it quotes one of our association requests. Only hosts on the path know the
-/// salt in that request, so no other host can forge such an error.
+/// Marks an error as vouched if it quotes one of our association requests. Each request contains this side's
+/// random salt. Only hosts that have seen a request or a response of this side know the salt, so no other
+/// host can forge this error.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());

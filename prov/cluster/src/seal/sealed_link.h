@@ -17,8 +17,8 @@
 //
 // Invariant: the link returns a frame only if the frame has the flag kSealed and has opened with a new
 // counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it. The
-// answer to a keep-alive is an exception. It must be sealed with a key of the job, and come from the address
-// to which this side has sent the keep-alive. Only the first answer to a keep-alive is returned.
+// answer to a keep-alive is an exception. The answer must be sealed with a key of the job, and come from the
+// address to which this side has sent the keep-alive. The link returns only the first answer to a keep-alive.
 #pragma once
 
 #include <array>

@@ -1,12 +1,13 @@
 // Limits the number of unknown sources that this endpoint keeps. An unknown source is a process that opens a
-// session or a ring, but is no known peer (PeerTable::known). Any process can try that. A session or ring
-// costs some 5 KB while it is open, and afterwards an entry in the peer table. Known peers are always
-// admitted. An unknown source may open a session only while fewer than `flows_max` sessions are open. The
-// same limit applies to rings. The source gets an entry in the peer table only while the table has fewer than
+// session or a ring, but is no known peer (PeerTable::known). Any process can open one. A session costs some
+// 5 KB while it is open, and afterwards an entry in the peer table. Known peers are always admitted. An
+// unknown source may open a session only while fewer than `flows_max` sessions are open. The same limit
+// applies to rings. The source gets an entry in the peer table only while the table has fewer than
 // 2 * `flows_max` entries. (network/unknown_budget.h limits the bytes of unknown sources.)
 //
-// The entry of a peer outside the address vector is deleted once nothing refers to the peer, and no more
-// frames of its last session can arrive.
+// A search deletes the entry of a peer outside the address vector once nothing refers to the peer, and no
+// more frames of its last session can arrive. The search runs when an unknown source needs an entry and the
+// table is large.
 #pragma once
 
 #include <cstddef>
@@ -42,7 +43,7 @@ class AdmissionControl {
   const Environment& environment_;
   PeerTable& peers_;
   const protocol::Messenger& messenger_;
-  /// The search for peers to forget runs only if the table has at least this many peers.
+  /// The search for peers to forget runs only if the table has at least this many peers, or is full.
   std::size_t forget_from_ = kPeersMin;
   Time next_forgetting_{};
   bool logged_store_full_ = false;

@@ -36,13 +36,14 @@ struct EngineSettings : protocol::MessengerSettings {
   Duration refresh_interval = 25s;
   Duration stuck_timeout{
       0};  ///< a peer whose process exists but does not answer is given up after this time; 0 means never
-  bool end_abandoned = true;  ///< receives from any sender end if a peer is lost and no other peer is reached
+  bool end_abandoned = true;  ///< receives from any sender end if a peer was lost and no peer is reached
   /// The port of the multicast groups of teams. It must be the same on all members.
   std::uint16_t team_port = 9228;
   /// Short messages inside a node may take the fast lane (tests switch it off to compare).
   bool fast_lane = true;
-  bool frame_lane = true;  ///< the same for the frame lane between nodes
-  /// A transport reads peers' long messages by a device (verbs/). The opening of each session says so.
+  bool frame_lane = true;  ///< short messages between nodes may take the frame lane
+  /// True if an RDMA device reads the long messages of peers (verbs/). The opening of each session tells the
+  /// peer.
   bool device_reads = false;
   /// Returns how long this endpoint keeps a half-open session, and an unknown source whose session is over.
   Duration forget_after() const { return std::min<Duration>(peer_timeout, 5s); }

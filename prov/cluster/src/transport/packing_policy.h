@@ -1,17 +1,17 @@
 // Decides when small messages share a frame. Each frame costs a system call, even if it holds only a few
 // bytes. While earlier frames to the peer are not acknowledged, the next message may wait in the open frame
-// for others. So a message to a peer that has acknowledged all earlier frames never waits. The frame leaves
-// when it is full or when the engine takes a turn. The engine takes a turn whenever the application reads a
-// queue or waits. The policy is Nagle's algorithm (RFC 896) without its deadlock against delayed
+// for further messages. A message to a peer that has acknowledged all earlier frames never waits. The frame
+// leaves when it is full or when the engine takes a turn. The engine takes a turn whenever the application
+// reads a queue or waits. The policy is Nagle's algorithm (RFC 896) without its deadlock against delayed
 // acknowledgements: an application that polls for an answer thereby sends the messages that wait.
 //
 // But an application may make no call for a long time, because it computes or waits for its peer by other
 // means. So a message waits only if the progress thread runs often enough to send it soon
-// (background_runner.h). The thread runs that often only during a stream, that is, while many messages can
-// share frames. A stream begins when at least kStreamMin messages could have waited since the last run of the
-// thread. The last of these messages makes the thread run at once, because the next run may otherwise be tens
-// of milliseconds away. The stream ends when fewer than kStreamMin messages could have waited during the last
-// kRunsPerReview runs.
+// (background_runner.h). With manual progress, the thread runs that often only during a stream, that is,
+// while many messages can share frames. A stream begins when at least kStreamMin messages could have waited
+// since the last run of the thread. The last of these messages makes the thread run at once. Without this
+// message, the next run may be tens of milliseconds away. The stream ends when fewer than kStreamMin messages
+// could have waited during the last kRunsPerReview runs.
 //
 // Call may_wait() and apply_review() under the engine lock. The progress thread calls review_due() without
 // the lock.
@@ -28,8 +28,8 @@ namespace cluster::transport {
 
 class PackingPolicy {
  public:
-  /// The time between two runs of the progress thread during a stream. No message waits longer than twice
-  /// this time.
+  /// The time between two runs of the progress thread during a stream, with manual progress. A message waits
+  /// at most twice this time, unless the thread runs late.
   static constexpr Duration kStreamInterval = 250us;
   static constexpr std::uint32_t kRunsPerReview = 40;
   static constexpr std::uint32_t kStreamMin = 64;
@@ -38,8 +38,8 @@ class PackingPolicy {
   /// in the thread's next run.
   void set_call(std::function<void()> call) { call_ = std::move(call); }
 
-  /// Counts a message that could wait in the open frame for others. Returns true if it may wait. In that case
-  /// the progress thread sends it soon, unless a call of the application does so earlier.
+  /// Counts a message that could wait in the open frame for further messages. Returns true if the message may
+  /// wait. In that case the progress thread sends it soon, unless the application takes a turn earlier.
   bool may_wait() {
     const std::uint32_t candidates = candidates_.load(std::memory_order_relaxed) + 1;
     candidates_.store(candidates, std::memory_order_relaxed);
@@ -73,8 +73,8 @@ class PackingPolicy {
   }
 
   std::atomic<std::uint32_t> candidates_{0};
-  /// True while the progress thread runs every kStreamInterval. Only that thread writes this member, always
-  /// under the engine lock. So the progress thread may read the member without the lock.
+  /// True while the progress thread runs often enough for messages to wait. Only that thread writes this
+  /// member, always under the engine lock. So the progress thread may read the member without the lock.
   bool in_stream_ = false;
   bool streaming_ = false;
   std::atomic<std::uint32_t> candidates_seen_{0};  ///< the progress thread writes it

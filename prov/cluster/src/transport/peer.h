@@ -62,8 +62,8 @@ struct Peer {
     /// The generation of the address table when `value` and `source` were looked up.
     std::uint64_t generation = ~std::uint64_t{0};
   } handle;
-  /// When this endpoint found that a receive waits only for this peer, and that the peer has no carrier.
-  /// Time{} if no such receive was found.
+  /// When this endpoint found a receive that waits only for this peer while the peer has no carrier. Time{}
+  /// if this endpoint has found no such receive.
   Time awaited_since{};
   Time closed_at{};  ///< when the peer was last closed
   std::array<std::unique_ptr<TransportPeer>, kTransportsMax> parts;

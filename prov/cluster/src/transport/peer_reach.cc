@@ -95,8 +95,8 @@ bool PeerReach::succeeds(Peer& peer, std::uint64_t epoch) {
   return met_earlier;
 }
 
-/// Asks the transport for access to the peer's registered memory, at growing intervals. Perhaps a peer on
-/// another node never offers access, or a peer on this node has not registered memory yet.
+/// Asks the transport for access to the peer's registered memory, at growing intervals. A peer on another
+/// node may never offer access, and a peer on this node may not have registered memory yet.
 void PeerReach::ask_for_memory(Peer& peer) {
   protocol::ReachedMemory& reached = peer.channel.rma.reached;
   if (reached.accesses_left > 0) {
@@ -196,8 +196,8 @@ void PeerReach::report_loss(const Peer& peer, Status status) {
   if (bindings.engine.internal != nullptr) bindings.engine.internal->member_lost(peer.name(), status);
 }
 
-/// The endpoint itself does not count as a peer that could send. The pool's kept requests are released,
-/// because the fast lane posts receives with them without calling this function (shm/fast_lane.h).
+/// The endpoint itself does not count as a peer that could send. The fast lane posts receives with the pool's
+/// kept requests, and does not call this function (shm/fast_lane.h). So the function releases these requests.
 void PeerReach::end_abandoned() {
   if (!settings_.end_abandoned) return;
   Status cause = Status::ok;

@@ -5,7 +5,7 @@
 //             -- an operation, or the peer calls --> opening, reached by a transport, or unchanged
 //             -- no transport reaches the peer for which a receive waits --> lost
 //   reached   -- the transport gives the peer up, or the peer closes --> lost (with the cause), or not met
-//   lost      -- the peer answers, or the peer calls --> reached
+//   lost      -- the peer answers, or the peer calls --> reached by a transport
 //
 // A peer calls when it opens a session or a ring to this endpoint.
 //
@@ -14,8 +14,8 @@
 // an error that names the peer. After that the peer's channel serves the peer's next incarnation.
 //
 // A lost peer may come back, as a new process at its address or because its node was repaired. Until then,
-// operations with it fail at once with the cause of the loss. Each such operation makes every transport check
-// whether the peer is back. So does each receive that waits only for this peer.
+// operations with it fail at once with the cause of the loss. Each such operation makes the transports check
+// whether the peer is back. A receive that waits only for this peer makes them check after kContactAfter.
 //
 // A receive may wait for a single peer, although this endpoint has no carrier to that peer. After
 // kContactAfter, this endpoint opens a carrier to the peer. Otherwise the receive would wait forever if the
@@ -63,7 +63,8 @@ class PeerReach {
     return status;
   }
   /// Must be called before a remote write or read. If this side has no access to the peer's registered
-  /// memory, the function asks the transport for access, each time after a larger number of operations.
+  /// memory, the function sometimes asks the transport for access. The number of operations between two
+  /// requests grows.
   void reach_memory(Peer& peer) {
     if (peer.channel.rma.reached.access == nullptr) ask_for_memory(peer);
   }
@@ -82,9 +83,10 @@ class PeerReach {
   /// Closes the carrier of transport `by`. That carrier must not have taken a segment yet. Then opens a
   /// carrier through a transport that is farther than `by`. `reason`: why `by` does not reach the peer.
   void go_farther(Peer& peer, Transport& by, std::string reason);
-  /// Called when a process calls under the peer's name with this epoch. Returns true if this endpoint has met
-  /// an earlier incarnation of the peer; in this case the caller must close the peer. Otherwise drops all
-  /// signs that the peer is dead, because they may concern an earlier incarnation.
+  /// A transport runs this when a process opens a session or a ring under the peer's name, with this epoch.
+  /// Returns true if this endpoint has met an earlier incarnation of the peer. In this case the transport
+  /// must close the peer. Otherwise drops all signs that the peer is dead, because they may concern an
+  /// earlier incarnation.
   bool succeeds(Peer& peer, std::uint64_t epoch);
   /// Ends all operations with the peer and closes its carrier. While a component iterates over peers, call
   /// PeerTable::mark_failed() instead.
@@ -96,9 +98,10 @@ class PeerReach {
   /// Closes the peer now if it is marked as failed. Called when a frame or ring of the peer's next
   /// incarnation has arrived.
   void close_if_failed(Peer& peer);
-  /// Ends receives from any sender with an error if the setting `end_abandoned` is on, at least one peer was
-  /// lost, and no other peer is reached. The engine also calls this function whenever a receive from any
-  /// sender is posted. So later receives end as well, until a peer is reached again.
+  /// Ends receives from any sender with an error if three conditions are true. The setting `end_abandoned` is
+  /// on. At least one peer is lost. No peer except this endpoint itself is reached. The engine also calls
+  /// this function whenever a receive from any sender is posted. So later receives end as well, until a peer
+  /// is reached again.
   void end_abandoned();
   /// Tells every peer that this endpoint closes.
   void announce_close();

@@ -45,7 +45,8 @@ class PeerTable final : public protocol::AddressHandles {
   bool in_address_vector(const SocketAddress& name) const {
     return addresses_ != nullptr && addresses_->find(name).has_value();
   }
-  /// Returns true if the name is in the address vector, or if the peer has proved its name to a transport.
+  /// Returns true if the name is in the address vector, or if a transport has met the peer
+  /// (Transport::has_met).
   bool known(const SocketAddress& name);
   /// Removes the peers for which gone(peer) is true. The caller must make sure that nothing refers to these
   /// peers.

@@ -1,6 +1,7 @@
 // A transport is one way to reach peers. There are three: shared memory (shm/), the network (network/), and
-// the queue through which an endpoint reaches itself (self/). The engine holds a list of its transports,
-// nearest first, and calls the same methods of each:
+// the queue through which an endpoint reaches itself (self/). A fourth one, verbs/, gives no peer a carrier.
+// It reads long messages of peers that the network reaches (see assist()). The engine holds a list of its
+// transports, nearest first, and calls the same methods of each:
 //
 //   open()      gives a peer a carrier if the transport can reach the peer.
 //   receive()   delivers arrived segments to the messenger.
@@ -17,28 +18,29 @@
 //
 // Duties of a transport:
 //
-//   peers      It keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets this entry
-//              of every peer, because peers outlive transports.
+//   peers      The transport keeps what it knows about a peer in Peer::parts[slot()]. Its destructor resets
+//              this entry of every peer, because peers outlive transports.
 //   outgoing   open() creates a carrier and calls PeerReach::reached(), or says in `reason` why it cannot.
-//   incoming   When a peer calls (transport/peer_reach.h), and if any process can call, the transport first
-//              asks AdmissionControl::admits(). Then it finds the peer with PeerTable::find_or_add(), and
-//              calls PeerReach::called() and, unless the peer has a carrier, open(). A carrier of another
-//              transport stays the peer's carrier until the peer is closed: meanwhile messages arrive through
-//              one transport and leave through the other. If a new process calls under the name of an old
-//              one, see PeerReach::succeeds().
+//   incoming   A peer calls when it opens a session or a ring to this endpoint. If unknown processes can
+//              call, the transport first asks AdmissionControl::admits(). Then it finds the peer with
+//              PeerTable::find_or_add(), and calls PeerReach::called(). It calls open() unless the peer has a
+//              carrier. A carrier of another transport stays the peer's carrier until the peer is closed.
+//              Meanwhile messages arrive through one transport and leave through the other. If a new process
+//              calls under the name of an old one, see PeerReach::succeeds().
 //   arrivals   Each segment passes Arrivals::deliver() (transport/arrival.h) once, intact, and in the
 //              promised order. The transport keeps what the unexpected store cannot take yet (holding()).
 //   tokens     Once the peer has a segment, receive() or transmit() gives the segment's token to
-//              Messenger::acked(); post() never does. A carrier that acknowledges on post (carrier::Traits)
-//              has no tokens.
-//   memory     Each pending access ends with one call of Messenger::rma().over(), whether or not it succeeds.
+//              Messenger::acked(). post() must not call acked(). A carrier that acknowledges on post
+//              (carrier::Traits) has no tokens.
+//   memory     Each pending access ends with one call of Messenger::rma().over(), even if the access fails.
 //              Some devices must know memory before they can use it. The transport of such a device is a
-//              carrier::MemoryRegistrar of context.memory as long as the transport lives. It uses the handle
-//              of a region only for bytes of this region.
+//              carrier::MemoryRegistrar of context.memory as long as the transport lives. The transport uses
+//              the handle of a region only for bytes of this region.
 //   failure    The transport reports a lost peer with PeerTable::mark_failed(). The engine closes the peer
 //              before the turn ends; the transport itself does not.
-//   waking     It gives each descriptor that announces work to context.waiter.watch(), or calls
-//              Waiter::forbid() if there is none. deadline() says when a timer needs a turn.
+//   waking     The transport gives each descriptor that announces work to context.waiter.watch(). If work may
+//              arrive but no descriptor announces it, the transport calls Waiter::forbid(). deadline() says
+//              when a timer needs a turn.
 //
 // The engine itself reads the clock, opens carriers to peers for which receives wait, and notes the age of
 // operations for reports.
@@ -76,24 +78,27 @@ class Turn {
     if (!ticks_) ticks_ = clock_.ticks();
     return *ticks_;
   }
-  /// Returns true if a nearer transport, or a group, has received something in this turn.
+  /// Returns true if a transport or a group has received something so far in this turn, or if the engine has
+  /// closed a failed peer.
   bool brought() const { return brought_; }
   void note(bool brought) { brought_ |= brought; }
   /// Returns true if something has arrived in this turn and the caller will take more turns soon. If so, the
   /// transports postpone system calls and reads of the clock to a later turn.
   bool hurries() const { return brought_ && scope_ == PollScope::due && number_ % kTurnsPerFullLook != 0; }
 
-  /// True if a nearer transport has peers and needs only memory reads to find arrivals. If so, transports
-  /// that need a system call check for arrivals only rarely, so that they do not slow the nearer transport.
+  /// True if a nearer transport has peers and needs only memory reads to find arrivals. If so, a transport
+  /// that needs a system call checks rarely for arrivals as long as it may be skipped (may_be_skipped()). So
+  /// it does not slow the nearer transport.
   bool cheaper_in_use = false;
   /// True if this endpoint has a multicast group. If so, every transport checks for arrivals in every turn.
   bool watchful = false;
-  /// A time by which everything that this turn has received had arrived. A transport that reads the clock in
-  /// receive() sets this member, so that the engine need not read the clock again. If no transport has set
-  /// the member, the engine sets it when the time is needed.
+  /// The time at which a transport or the engine read the clock in this turn. A transport that reads the
+  /// clock in receive() sets this member, so that the engine need not read the clock again. If no transport
+  /// has set the member, the engine sets it when the time is needed.
   std::optional<Time> now;
 
-  /// One turn in this many checks every source of work, even if there are many arrivals.
+  /// A turn whose number is a multiple of this one checks every source of work, even if there are many
+  /// arrivals.
   static constexpr std::uint32_t kTurnsPerFullLook = 1 << 8;
 
  private:
@@ -122,7 +127,7 @@ class Transport {
   /// Returns the name of the transport that users read, as a string literal: "shm", "self", or the name of a
   /// link.
   virtual const char* name() const = 0;
-  /// Returns false if the transport leads to this endpoint itself.
+  /// Returns false if the transport is never the way to another endpoint.
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
@@ -147,7 +152,8 @@ class Transport {
   /// Returns true if the transport has something open with the peer. If so, the peer table must keep the
   /// peer.
   virtual bool holds(const Peer& peer) const = 0;
-  /// Returns true if the peer has proved its name to this transport.
+  /// Returns true if the peer has proved its name to this transport, or if this endpoint has itself begun to
+  /// send to the peer.
   virtual bool has_met(const Peer&) const { return false; }
   /// Returns true if the transport vouches for the peer. If so, the peer counts like a peer in the address
   /// vector.
@@ -189,16 +195,16 @@ class Transport {
   /// Delivers the waiting segments as far as possible. Called when a receive was posted or the unexpected
   /// store has space again.
   virtual void receive_held(std::uint32_t /*turn*/) {}
-  /// Returns true if turns may skip this transport for ticks_between_looks(), because meanwhile nobody waits
-  /// for an arrival through this transport. While all transports may be skipped and peers of this node are in
-  /// use, most turns are calm: they read only the rings of shared memory (EventLoop::run_calm). Calm turns do
-  /// not read the completion queue of a device. A transport with such a queue returns false while it reaches
-  /// a peer, unless the peer has been quiet for a long time.
+  /// Returns true if turns may skip this transport for ticks_between_looks(), because nobody waits for an
+  /// arrival through this transport. While every transport returns true, and rings to peers of this node are
+  /// open, most turns are calm: they read only the rings of shared memory (EventLoop::run_calm). Calm turns
+  /// do not read the completion queue of a device. Therefore a transport with such a queue returns false
+  /// while it waits for a completion.
   virtual bool may_be_skipped() const = 0;
   /// Returns for how many ticks turns may skip this transport while may_be_skipped() returns true.
   virtual std::uint64_t ticks_between_looks() const { return kTicksPerLookAlone; }
-  /// Returns true if this endpoint owes nothing to the peers that `Towards` selects: they have all posted
-  /// data, and everything that has arrived from them is acknowledged.
+  /// Returns true if this endpoint owes nothing to the peers that `Towards` selects: the peers have
+  /// acknowledged all data, and this endpoint has acknowledged everything that has arrived from the peers.
   virtual bool quiescent(Towards) const { return true; }
   /// Called when the endpoint begins to close. From then on messages no longer wait to share a frame, and
   /// timers no longer make allowance for late turns.

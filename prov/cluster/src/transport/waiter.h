@@ -1,7 +1,7 @@
 // Lets threads sleep until an engine has work. After EventLoop::arm(), the waiter's descriptor becomes
 // readable as soon as a turn has work. The descriptor combines several sources: the link's sockets (frames
 // and path errors), the doorbell (segments and free slots in rings), a local socket (connections), process
-// handles (deaths), and an alarm (deadlines).
+// handles (deaths), an RDMA device (completions), and an alarm (deadlines).
 //
 // Several threads may sleep on one engine: in calls that wait, in an application's select, and in the
 // progress thread. None of them misses an event, because of this invariant: while a thread sleeps, every
@@ -53,8 +53,8 @@ class Waiter {
   /// Forbids sleeping. Called for a source that has no descriptor to announce its arrivals.
   void forbid() { forbidden_ = true; }
 
-  /// Calls on_ready() of every source whose descriptor is readable now. If the alarm has gone off, cancels
-  /// the alarm.
+  /// Calls on_ready() of every source whose descriptor is readable now. If the alarm has gone off, sets the
+  /// alarm to kNever.
   void dispatch();
   /// Called when arming begins. If a source is added after this call, complete() returns false, and the
   /// caller must arm again.
@@ -77,9 +77,9 @@ class Waiter {
   void set_alarm_if_earlier(Time when) {
     if (when < alarm_at_) set_alarm(when);
   }
-  /// Makes the alarm go off no later than `when`. If the alarm is already set to an earlier time, this time
-  /// stays. Most messages move a deadline, and setting the alarm each time would cost more than one useless
-  /// wake-up.
+  /// Makes the alarm go off no later than `when`. If the alarm is already set to a time between `now` and
+  /// `when`, the function keeps that time. Most messages move a deadline, and setting the alarm each time
+  /// would cost more than one useless wake-up.
   void set_alarm_by(Time when, Time now) {
     if (alarm_at_ <= now || alarm_at_ > when) set_alarm(when);
   }

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint32_t kSequenceEnd = 1u << 24;  ///< also the end of the numbers of queue pairs
 constexpr std::uint8_t kMtuCodeMax = 5;
-constexpr unsigned kNeedsChecksums = 40;  ///< a bit of the key of a queue_pair: the device is not exact
+constexpr unsigned kNeedsChecksums = 40;  ///< bit of a queue_pair's key: the sender's device is not exact
 constexpr const char* kRefusesReads = "its queue pair refuses reads";
 
 /// A GID travels as two numbers.
@@ -29,7 +29,7 @@ void put_half(std::array<std::byte, 16>& gid, std::size_t at, std::uint64_t half
 
 }  // namespace
 
-/// The receives that the device still fills have ended, or their endpoint closes.
+/// Reports nothing about reads in progress, because their receives have ended, or the endpoint closes.
 ReaderConnection::~ReaderConnection() {
   owner_.reading_ -= reads_.size();
   if (open()) owner_.remove(ours_.number);
@@ -58,7 +58,7 @@ bool ReaderConnection::create() {
   return true;
 }
 
-/// Tells the peer which queue pair of this side is for it.
+/// Tells the peer how to connect to this side's queue pair.
 void ReaderConnection::send_ours() {
   send({.kind = wire::SegmentKind::queue_pair,
         .id = ours_.number,
@@ -69,7 +69,7 @@ void ReaderConnection::send_ours() {
                std::uint64_t{ours_.mtu} << 24 | ours_.sequence});
 }
 
-/// Tells the peer that its queue pair `theirs` is connected with nothing.
+/// Tells the peer that its queue pair `theirs` is not connected to this side.
 void ReaderConnection::send_closed(std::uint32_t theirs) {
   send({.kind = wire::SegmentKind::queue_pair, .peer_id = theirs});
 }
@@ -100,8 +100,8 @@ bool ReaderConnection::connect(const wire::Segment& segment) {
   return true;
 }
 
-/// Segments of this kind may overtake each other. So one that names a queue pair that this side no longer
-/// has is stale: the peer must not use what it has connected with it.
+/// Segments of this kind may overtake each other. A segment is stale if it names a queue pair that this side
+/// no longer has. The peer must then destroy the queue pair that it has connected with that queue pair.
 void ReaderConnection::on_queue_pair(const wire::Segment& segment) {
   const bool stale = segment.peer_id != 0 && segment.peer_id != ours_.number;
   if (segment.id == 0) {
@@ -176,8 +176,8 @@ void ReaderConnection::piece_over(bool succeeded) {
   if (stuck()) break_off(kRefusesReads, true);
 }
 
-/// Reports the oldest read, all of whose pieces have ended. The device must forget the memory first: what it
-/// wrote after the comparison would go unnoticed.
+/// Reports the oldest read after its last piece has ended. The device loses its access to the memory before
+/// the checksum is compared. Otherwise nobody would notice what the device writes after the comparison.
 void ReaderConnection::read_over() {
   const Read read = reads_.front();
   owner_.device_->remove_memory(read.memory);
@@ -191,7 +191,7 @@ void ReaderConnection::read_over() {
 }
 
 /// The only way to make sure that the device writes nothing more is to end the queue pair. Other receives
-/// that use it pull what they lack.
+/// that use the queue pair pull what they lack.
 void ReaderConnection::abandon(std::uint32_t id) {
   const auto of_it = [id](const Read& read) { return read.id == id; };
   if (std::erase_if(reads_, of_it) == 0) return;
@@ -221,8 +221,9 @@ void ReaderConnection::conceal(std::uint32_t id) {
   exposed_.erase(found);
 }
 
-/// The queue pair is gone before the receives learn of it, because their buffers may then be given back. What
-/// a device that is not exact has read of a message does not count, because no checksum confirms it.
+/// Destroys the queue pair before the receives learn that it has ended, because a receive may then give its
+/// buffer back. If the device is not exact, what it has read of a message does not count, because no checksum
+/// confirms that part.
 void ReaderConnection::break_off(const char* why, bool tell_peer) {
   if (!open()) return;
   if (why != nullptr) {
@@ -283,8 +284,8 @@ bool VerbsTransport::have_device() {
   return true;
 }
 
-/// If all places are taken, closes the queue pair that was used least recently. Returns false if all are in
-/// use.
+/// If all places are taken, closes the idle queue pair that was used least recently. Returns false if no
+/// queue pair is idle.
 bool VerbsTransport::have_place() {
   if (connections_.size() < queue_pairs_max_) return true;
   ReaderConnection* oldest = nullptr;
@@ -296,7 +297,7 @@ bool VerbsTransport::have_place() {
   return true;
 }
 
-/// Returns false if there is no memory.
+/// If there is no memory for the entry, destroys the queue pair and returns false.
 bool VerbsTransport::add(ReaderConnection& connection, std::uint32_t queue_pair) {
   if (enough_memory_for([&] { connections_[queue_pair] = &connection; })) return true;
   device_->destroy(queue_pair);
@@ -332,7 +333,7 @@ bool VerbsTransport::receive(transport::Turn&) {
   return count != 0;
 }
 
-/// Looks for queue pairs of which nothing is heard any more.
+/// Ends the queue pairs over which reads are in progress but no piece has arrived for kSilenceMax.
 void VerbsTransport::transmit(transport::Turn& turn) {
   if (device_ == nullptr || !turn.now || *turn.now < review_at_) return;
   const Time time = *turn.now;

@@ -3,7 +3,7 @@
 // sender (carrier/device_reads.h). First contact, order, acknowledgements and the death of peers stay with
 // the network, so a broken device costs time and no message.
 //
-// The first long message from a peer makes the receiver offer a queue pair, and travels in frames. The two
+// The first long message from a peer travels in frames, and makes the receiver offer a queue pair. The two
 // sides connect their queue pairs by segments of the kind queue_pair, which either side may send first:
 //
 //   none       -- this side has a long message to read --> offered (sends its queue pair)
@@ -11,15 +11,15 @@
 //   offered    -- the peer's queue pair arrives --> connected
 //   any        -- an error, or the peer has closed its queue pair --> none; the next offer has to wait
 //
-// A queue pair that fails is destroyed before the receives that used it are pulled on as frames. Therefore
-// the device never writes to a buffer that the application has got back. Nor does the device read a message
-// after its completion: conceal() takes the memory away from the device first.
+// A queue pair that fails is destroyed before the receives that used it pull the rest of their messages in
+// frames. Therefore the device never writes to a buffer that the application has got back. The device does
+// not read a message after its completion either: conceal() takes the memory away from the device first.
 //
 // Some devices report reads that have failed as done (link::ReadDevice::exact). If the receiver has such a
-// device, it asks the sender for a checksum of each message. It compares the checksum after the last piece,
-// and trusts nothing before.
+// device, it asks the sender for a checksum of each message. The receiver compares the checksum after the
+// last piece, and trusts no byte before this comparison.
 //
-// Only peers in the address vector get a queue pair, because an endpoint has few.
+// Only members (PeerTable::is_member) get a queue pair, because an endpoint has few queue pairs.
 //
 // The device is opened for the first long message, and given back if it fails or is removed. A later message
 // opens it again.
@@ -63,7 +63,7 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
   bool idle() const { return reads_.empty() && exposed_.empty(); }
   bool open() const { return ours_.number != 0; }
   Time used_at() const { return used_at_; }
-  /// Returns when the peer's device counts as lost, unless a piece arrives before.
+  /// Returns when the peer's device counts as lost, unless a piece arrives earlier.
   Time deadline() const { return reading() ? heard_at_ + kSilenceMax : kNever; }
   /// Called when the oldest piece on its way has ended.
   void piece_over(bool succeeded);
@@ -88,8 +88,9 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
   static constexpr Pace kPace{std::size_t{1} << 20, link::ReadDevice::kReadsMax};
   /// The kernel drops packets of soft-RoCE beyond 1000 in a queue, so one answer must be much shorter.
   static constexpr Pace kSoftPace{std::size_t{128} << 10, 2};
-  /// The peer's device answers while the peer's process is stopped, so silence means that it is gone. The
-  /// device itself gives up after about half a second. This limit is for devices that report nothing.
+  /// The peer's device answers even while the peer's process is stopped, so silence means that this device is
+  /// gone. This side's device gives up after about half a second, and usually reports that. This limit is for
+  /// devices that report nothing.
   static constexpr Duration kSilenceMax = 900ms;
   static constexpr Duration kOfferAgain = 3s;  ///< the time after a failure before the next offer
 
@@ -108,7 +109,7 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
   Peer& peer_;
   link::QueuePairEnd ours_;
   std::uint32_t theirs_ = 0;      ///< the peer's queue pair, or 0 while not connected
-  bool needs_checksums_ = false;  ///< the peer's device
+  bool needs_checksums_ = false;  ///< the peer's device is not exact
   Time offer_at_{};
   Time used_at_{};
   Time heard_at_{};
@@ -119,7 +120,8 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
 
 class VerbsTransport final : public transport::Transport, private transport::WakeSource {
  public:
-  /// The largest number of queue pairs. The one that was used least recently is closed for the next.
+  /// The largest number of queue pairs. Of the idle ones, the one that was used least recently is closed if a
+  /// further peer needs its place.
   static constexpr std::size_t kQueuePairsMax = 256;
 
   VerbsTransport(const transport::TransportContext& context, link::OpenReadDevice open,
@@ -146,8 +148,8 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   friend class ReaderConnection;
 
   static constexpr Duration kReviewInterval = 100ms;
-  /// How often the device is asked whether it still exists. The kernel may delay the removal of a device until
-  /// no process has the device open.
+  /// How often the transport asks whether the device still exists. The kernel may delay the removal of a
+  /// device until no process has the device open.
   static constexpr Duration kDeviceInterval = 5s;
   static constexpr Duration kOpenAgain = 3s;  ///< the time after a failure before the device is opened again
 
