@@ -93,7 +93,7 @@ class ReadDevice {
   /// Like works(). Also notices the removal of a device that reports no event, and takes longer.
   virtual bool exists() = 0;
   /// Returns the descriptor that becomes readable when a read ends after arm(), or when works() may return
-  /// false.
+  /// false. Returns -1 if there is none.
   virtual int descriptor() const = 0;
   /// Makes descriptor() readable at the end of the next read. Returns false if that fails. In this case a
   /// thread that sleeps would miss the end of a read.
