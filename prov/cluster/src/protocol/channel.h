@@ -161,7 +161,7 @@ struct RmaState {
   /// Puts that RemoteAccess::write_at_once() has submitted to `reached`, and that are not complete. They have
   /// no request in Channel::outgoing.
   std::size_t puts_pending = 0;
-  std::size_t gets_pending = 0;  ///< the same for gets, which `reads` counts, too
+  std::size_t gets_pending = 0;  ///< gets of read_at_once() that are not complete; `reads` counts them, too
   /// Writes of this side that are announced, or that a transport is performing. Of the `puts_pending`, only
   /// those count that the transport does not keep in order (MemoryAccess::in_order). Later messages wait
   /// until all these writes are complete.

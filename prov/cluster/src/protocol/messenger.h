@@ -101,7 +101,7 @@ class Messenger {
   /// Returns true if only transports may still have work. Each transport itself knows when it needs another
   /// turn.
   bool idle_but_for_accesses() const { return !control_.busy() && pulls_.idle(); }
-  /// Returns true if a device reads messages of peers, or is about to.
+  /// Returns true if a device is reading messages of peers, or may soon begin.
   bool device_reading() const { return pulls_.device_reading(); }
   /// Returns the part that lists channels for the engine: those with segments to post, and those with
   /// segments to transmit.

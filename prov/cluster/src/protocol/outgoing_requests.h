@@ -3,8 +3,8 @@
 //
 // An operation waits in its channel's ordered queue until the carrier has taken it. Only the request at the
 // head of the queue is posted, so operations leave in the order in which the application posted them.
-// Nevertheless a later operation could take effect before an earlier one. If the later operation must not do
-// that, it waits (must_wait).
+// Nevertheless a later operation could take effect before an earlier one. If the later operation must not
+// overtake the earlier one, it waits (must_wait).
 #pragma once
 
 #include <algorithm>

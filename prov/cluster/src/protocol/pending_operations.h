@@ -42,7 +42,7 @@ struct StoredMessage {
 /// Appends messages that no receive has matched to `into`, until `into` has `most` entries. The messages are
 /// in the order of arrival, one queue after the other.
 void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most);
-/// Sets `noted` to `now` in each posted receive that has no message yet and no such time.
+/// Sets `noted` to `now` in each posted receive that has no message yet and was not noted before.
 void note(const Matcher& matcher, Time now);
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into);
 /// These two functions do the same for all other operations in progress with one peer.

@@ -44,7 +44,7 @@ class PullReceiver {
   /// Returns true if this side copies no bytes directly from a sender's memory, so that copy_in() has nothing
   /// to do.
   bool idle() const { return direct_.idle(); }
-  /// Returns true if a device reads messages, or will soon do so.
+  /// Returns true if a device is reading messages of peers, or may soon begin.
   bool device_reading() const { return device_reads_ != 0; }
   /// For each request whose bytes this side can read from the sender's memory, copies one piece.
   void copy_in();

@@ -149,7 +149,7 @@ inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
                                     terms<false>(channel, op.inject), {op.context, op.report, false}));
 }
 
-/// A read of no bytes completes without access to a region. On the second way it does so, too.
+/// A read of no bytes completes without access to a region. The same is true on the second way.
 inline bool RemoteAccess::read_at_once(Channel& channel, const ReadOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr || op.remote.size() != 1) return false;
