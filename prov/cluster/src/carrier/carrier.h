@@ -12,8 +12,9 @@
 
 namespace cluster::carrier {
 
-/// Identifies a segment or a run of segments. When the peer has acknowledged this segment or run, the engine
-/// reports the token to the protocol. The token 0 asks for no report. Carriers do not interpret tokens.
+/// Identifies a segment or a run of segments. When the peer has acknowledged this segment or run, the
+/// carrier's transport reports the token to the protocol. The token 0 asks for no report. Carriers do not
+/// interpret tokens.
 using Token = std::uint64_t;
 
 enum class PayloadMode : std::uint8_t {
@@ -27,10 +28,10 @@ struct Traits {
   /// A segment counts as acknowledged when post() returns, because post() puts the segment into memory that
   /// the receiver reads. post() copies every payload and ignores tokens.
   bool acknowledges_on_post = false;
-  /// The transport reports when pulls leave (Messenger::on_transmit) and, when the pulled bytes arrive, how
-  /// long both hosts delayed the answer (ArrivalInfo). Pulls from peers with this property share a budget
-  /// that adapts its size to these times (protocol/pull_budget.h). Pulls from all other peers share a budget
-  /// of fixed size.
+  /// The transport reports when pulls leave (Messenger::on_transmit). When pulled bytes arrive, the transport
+  /// also reports how long both hosts delayed the answer (ArrivalInfo). The pulls of all carriers with this
+  /// property share a budget that adapts its size to these times (protocol/pull_budget.h). The pulls of all
+  /// other carriers share a budget of fixed size.
   bool dates_pulls = false;
 };
 
@@ -49,15 +50,16 @@ class Carrier {
   /// frame.
   virtual std::size_t fragment_max(const wire::Segment& segment) const { return payload_max(segment); }
 
-  /// Returns the size of the largest message that may be sent eagerly. The receiver should pull longer
-  /// messages, because only the receiver knows how much other peers send to it.
+  /// Returns the size up to which messages should be eager. The receiver should pull longer messages, because
+  /// only the receiver knows how much other peers send to it. (protocol/channel.h: kAlwaysEager is an
+  /// exception.)
   virtual std::size_t eager_limit() const { return std::numeric_limits<std::size_t>::max(); }
 
-  /// Returns true if the peer knows the segments by which both sides read by RDMA devices (device_reads.h).
+  /// Returns true if the peer knows the segments that prepare reads by RDMA devices (device_reads.h).
   virtual bool device_reads() const { return false; }
 
   /// Takes a segment with its payload (`segment.length` == payload.length). Returns false if the carrier has
-  /// no space for the segment now; the caller tries again after progress. The carrier delivers ordered
+  /// no space for the segment now. In this case the caller tries again later. The carrier delivers ordered
   /// segments (wire::ordered) in the order of posting, and other segments as they arrive. Unless the carrier
   /// acknowledges on post (Traits), its transport reports the token once (Messenger::acked), and never from
   /// inside post(). It reports the token when the peer's library has the segment and, if the segment is
@@ -65,8 +67,9 @@ class Carrier {
   virtual bool post(const wire::Segment& segment, const Gather& payload, PayloadMode mode, Token token) = 0;
 
   /// Takes the beginning of a payload that stays valid (PayloadMode::reference), as one or more consecutive
-  /// segments with this header. Returns how many bytes it took; 0 if the carrier has no space now. The
-  /// transport reports the token once, when the peer has all bytes that this call took.
+  /// segments. Their headers are like `segment`, except for length and offset. Returns how many bytes the
+  /// carrier has taken, or 0 if it has no space now. The transport reports the token once, when the peer has
+  /// all these bytes.
   virtual std::size_t post_run(const wire::Segment& segment, const Gather& payload, Token token) {
     wire::Segment one = segment;
     const std::size_t part = std::min(payload.length, fragment_max(segment));

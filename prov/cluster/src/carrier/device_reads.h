@@ -1,16 +1,16 @@
-// The interface by which RDMA devices carry the bytes of long messages. The receiver's device reads them out
-// of the sender's memory, and neither processor copies them. A transport that drives such a device (verbs/)
-// implements this interface for each peer that another transport reaches. The segments of the protocol still
-// take the peer's carrier:
+// The interface by which RDMA devices carry the bytes of long messages. The receiver's device reads the bytes
+// out of the sender's memory, and neither processor copies them. A transport that drives such a device
+// (verbs/) implements this interface for peers that another transport reaches. The carrier of that other
+// transport takes the segments of the protocol:
 //
 //   receiver   expose       asks the sender to let the receiver's device read the message
 //   sender     exposed      says where the message lies, or that the device cannot read it
 //   receiver   (the device reads)
 //   receiver   done         as after any long message
 //
-// Everything here is an offer. If the sender cannot expose the message, or if a read fails, the receiver
-// pulls the bytes that it lacks as segments. Only the receiver decides what it has, so no byte is lost, and
-// no message arrives twice.
+// No message depends on the device. If the sender cannot expose the message, or if a read fails, the receiver
+// pulls the missing bytes as segments. The receiver alone decides which bytes are missing, so no byte is
+// lost, and no message arrives twice.
 #pragma once
 
 #include <cstdint>
@@ -31,13 +31,14 @@ struct ExposedMemory {
 class DeviceReads {
  public:
   // --- this side reads. `id`: a receive of this side ---
-  /// Returns true if read() may be called now. If not, begins to connect the devices of both sides, so that
-  /// it may be called for a later message.
+  /// Returns true if read() may be called now. Otherwise begins to connect the devices of both sides, if that
+  /// is possible now. Then ready() returns true for a later message.
   virtual bool ready() = 0;
   /// Begins to read. The transport reports the end once (Messenger::device_read), and never from inside this
   /// call. Returns false if that is not possible.
   virtual bool read(std::uint32_t id, const ExposedMemory& from, Bytes into) = 0;
-  /// Ends the read without a report. When this function returns, the device writes nothing more.
+  /// Ends this read without a report. When the function returns, the device writes no more bytes of this
+  /// read.
   virtual void abandon(std::uint32_t id) = 0;
 
   // --- the peer reads. `id`: a message of this side ---

@@ -1,8 +1,8 @@
 // Interfaces for access to a peer's memory without the peer's library. MemoryAccess reads and writes
 // registered memory. A transport can offer a MemoryAccess for each of its peers, and implements it with loads
 // and stores, system calls or hardware. An access may end before its call returns, or later. If it ends
-// later, the transport reports the end to Messenger::rma(). CrossMemory reads and writes the buffers of large
-// messages.
+// later, the transport reports the end (RemoteAccess::over). CrossMemory reads and writes the buffers of
+// large messages.
 #pragma once
 
 #include <cstddef>
@@ -100,19 +100,20 @@ class MemoryAccess {
   const bool in_order_;
 };
 
-/// The memory of a peer process on the same node. The object exists only if the kernel lets this process copy
-/// from and to that memory (cross-memory attach, CMA). With CMA, a large message is copied once
-/// (protocol/direct_copy.h). Through a ring it would be copied twice.
+/// The memory of a peer process on the same node. The protocol gets this object only if the kernel lets this
+/// process copy from and to that memory (cross-memory attach, CMA). With CMA, a large message is copied once
+/// (protocol/direct_copy.h). Through a ring, the message would be copied twice.
 class CrossMemory {
  public:
   virtual ~CrossMemory() = default;
 
   /// Copies `length` bytes from `address` in the peer's memory to position `offset` of the concatenation of
-  /// `slices`. Returns false if not all bytes could be copied. In this case another attempt would fail as
-  /// well.
+  /// `slices`. Returns false if not all bytes could be copied, or if the peer may have ended or closed before
+  /// the copy. In each of these cases another attempt would fail as well.
   virtual bool read(std::uint64_t address, std::span<const Bytes> slices, std::size_t offset,
                     std::size_t length) = 0;
-  /// Copies `source` to `address` in the peer's memory. Returns false as read() does.
+  /// Copies `source` to `address` in the peer's memory. Returns false if not all bytes could be copied, or if
+  /// the peer has ended.
   virtual bool write(std::uint64_t address, const Gather& source) = 0;
 };
 

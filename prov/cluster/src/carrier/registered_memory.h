@@ -1,9 +1,9 @@
-// The memory that an application has registered in a domain (fi_mr_reg). Buffers carry the handle of their
-// region (base/bytes.h: MemoryHandles). Some devices must know memory before they can use it. The transport
-// of such a device is a MemoryRegistrar: it learns of each region, and stores under the region's handle what
-// the device returns.
+// The memory that an application has registered in a domain (fi_mr_reg). With a buffer, the application
+// passes the handle of the buffer's region (base/bytes.h: MemoryHandles). Some devices must know memory
+// before they can use it. The transport of such a device is a MemoryRegistrar. It learns of each region, and
+// stores under the region's handle what the device returns.
 //
-// (region_offers.h offers regions to the peers of this node, which reach them without a handle.)
+// (Peers on this node reach regions without a handle, through region_offers.h.)
 #pragma once
 
 #include <cstddef>

@@ -31,15 +31,15 @@ struct Interface {
   unsigned mtu = 0;
   std::array<std::byte, 6> mac{};
   bool up = false;
-  bool running = false;  ///< has a link partner (IFF_RUNNING)
+  bool running = false;  ///< has a link partner (IFF_RUNNING and IFF_LOWER_UP)
   bool loopback = false;
   bool has_ethernet = false;
   bool shaped = false;         ///< a queueing discipline limits its transmission rate
   int master = 0;              ///< index of the bridge or bond that has this interface as a port; 0: none
-  bool hardware_port = false;  ///< true for a bridge with a port that leads out of this node
+  bool hardware_port = false;  ///< true for a bridge or bond with a port that leads out of this node
   long speed_mbit = -1;        ///< -1: unknown
   Kind kind = Kind::physical;
-  /// Usable unicast addresses with port 0; IPv4 first, link-local IPv6 last.
+  /// Usable unicast addresses with port 0. IPv4 addresses are first, and link-local IPv6 addresses are last.
   std::vector<SocketAddress> addresses;
   std::vector<unsigned> prefix_bits;  ///< prefix length of each of `addresses`
 

@@ -1,7 +1,8 @@
 // A link carries frames to other nodes. It may lose, duplicate, reorder and damage frames. Flows
-// (reliability/) detect this, and retransmit what is missing. One call handles a burst of frames, which may
-// be a single one. A link does not interpret the contents of frames, apart from the session number (Thinning)
-// and the seal (seal/sealed_link.h). No component above the links knows about IP or Ethernet headers.
+// (reliability/) detect this, and retransmit what is missing. One call handles a burst of one or more frames.
+// A link does not interpret what frames contain, with two exceptions: the seal (seal/sealed_link.h), and the
+// fields of the header by which the filters of the kernel sort frames (os/port_filter.h). No component above
+// the links knows about IP or Ethernet headers.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +33,8 @@ struct Path {
   bool mac_known = false;
   std::uint8_t link = 0;   ///< number of this side's link, if there are several (multipath/link_bundle.h)
   bool ethertype = false;  ///< send under the provider's own EtherType, if the link can
-  /// The number of timeouts since the last frame from the peer, up to a limit. If there are many, the peer's
-  /// host may have another hardware address now.
+  /// The number of timeouts since the last frame from the peer, up to a limit. After many timeouts, the
+  /// peer's host may have another hardware address.
   std::uint8_t doubts = 0;
   /// The kernel's routes and neighbour table choose the hardware address, whatever arriving frames show.
   bool by_routes = false;
@@ -57,7 +58,7 @@ inline Path ip_path(Path path) {
 
 inline constexpr std::size_t kPiecesMax = 12;
 /// The largest frame on the EtherType path, in bytes: the longest frame over IPv4 on an Ethernet with an MTU
-/// of 1500. The rings for these frames have slots of this size.
+/// of 1500. Each slot of a ring for these frames has space for such a frame and its headers.
 inline constexpr std::size_t kEthertypeFrameMax = 1472;
 /// The same for a peer without wire::feature::kEthertypeWhole, whose slots are smaller.
 inline constexpr std::size_t kEthertypeFrameOld = 1280;
@@ -111,8 +112,9 @@ struct InFrame {
   std::size_t segment = 0;
 };
 
-/// An ICMP error about a frame sent earlier. Any host can forge such an error. The quoted bytes show whether
-/// the sender of the error has seen the frame.
+/// An error about a frame that this host has sent. It is an ICMP error, or an error that an RDMA device
+/// reports. Any host can forge an ICMP error. The quoted bytes show whether the sender of the error has seen
+/// the frame.
 struct PathError {
   static constexpr std::size_t kQuotedMax =
       64;  ///< enough for a frame header, and for the sender's salt in an association request
@@ -121,7 +123,7 @@ struct PathError {
   Status status = Status::ok;    ///< refused (port unreachable), unreachable (host, network) or prohibited
   std::uint8_t link = 0;         ///< the number of the link that sent the frame
   bool vouched = false;          ///< the link has already verified the quoted frame
-  std::uint8_t quoted_size = 0;  ///< may be 0, because routers need not quote bytes after the UDP header
+  std::uint8_t quoted_size = 0;  ///< may be 0: routers need not quote bytes after the UDP header
   std::array<std::byte, kQuotedMax> quoted{};
 
   ConstBytes quote() const { return {quoted.data(), quoted_size}; }
@@ -132,19 +134,19 @@ struct PathError {
 };
 
 /// What a link does during a flood of frames that do not belong to a session of a peer (docs/protocol.md
-/// 2.8). A link cannot look up sessions. Instead it compares the lowest byte of the session number in the
-/// frame's header with the *mark*. The endpoint draws the mark at random, and puts it into the numbers of its
-/// sessions with peers in the address vector. Frames with the mark pass as usual, and so do frames of the
-/// listed sessions, whose numbers lack the mark. Other frames are put aside into a second queue. An arrival
-/// in this queue wakes no process, because waking processes causes most of the cost of a flood. The endpoint
-/// reads the queue at fixed intervals, and the kernel drops frames while the queue is full. During a flood,
-/// no answer to an unknown source depends on the mark. Otherwise such a source could find the mark by trying
-/// all 255 values.
+/// 2.8). The filters of a link cannot look up sessions. Instead they compare the lowest byte of the session
+/// number in the frame's header with the *mark*. The endpoint draws the mark at random, and puts it into the
+/// numbers of its sessions with peers in the address vector. Frames with the mark pass as usual. Frames of
+/// the listed sessions, whose numbers lack the mark, pass too. The kernel puts all other frames into a second
+/// queue (for keep-alives see kKeepAliveShift). An arrival in this queue wakes no process, because wake-ups
+/// would cause much of the cost of a flood. The endpoint reads the queue at fixed intervals. While the queue
+/// is full, the kernel drops frames. During a flood, no answer to an unknown source depends on the mark.
+/// Otherwise such a source could find the mark by trying all 255 values.
 struct Thinning {
   static constexpr std::size_t kSessionsMax = 64;
 
   std::uint8_t mark = 1;
-  bool on = false;  ///< frames without the mark are put aside
+  bool on = false;  ///< there is a flood: the kernel puts frames aside
   /// Sessions without the mark whose frames pass; 0 fills the unused places.
   std::array<std::uint32_t, kSessionsMax> sessions{};
 
@@ -155,8 +157,9 @@ struct Thinning {
 
   static constexpr Duration kAsideInterval = 5ms;  ///< time between two reads of the second queue
   static constexpr std::size_t kAsideFrames = 24;  ///< the largest number of frames in one such read
-  /// One of 2^kKeepAliveShift keep-alives is put aside, and the others are not. From the keep-alives put
-  /// aside, the endpoint learns whether a flood of keep-alives continues.
+  /// For keep-alives the mark does not matter if a thread answers them. The kernel puts one of
+  /// 2^kKeepAliveShift of them aside, and the thread gets the others. From the keep-alives put aside, the
+  /// endpoint learns whether a flood of keep-alives continues.
   static constexpr unsigned kKeepAliveShift = 2;
 
   bool operator==(const Thinning&) const = default;
@@ -180,11 +183,10 @@ class Link {
   /// Returns false if no interface of the link has a signal, for example because a cable is unplugged or a
   /// switch is off. The answer is as old as the last receive_burst().
   virtual bool has_carrier() const { return true; }
-  /// Sends frames in order, and returns the number of frames that the link has taken. If the number is
-  /// smaller than that of the frames, the link has no buffers for the other frames now. After the call, the
-  /// caller may change the pieces of all frames. A frame that was taken may still be lost. A run of frames
-  /// with the same path and size is cheapest, because a link may send it as one super-frame. The last frame
-  /// of a run may be shorter.
+  /// Sends frames in order, and returns how many of them the link has taken. If the link has not taken all
+  /// frames, it has no buffers for the rest now. After the call, the caller may change the pieces of all
+  /// frames. A frame that was taken may still be lost. A run of frames with the same path and size is
+  /// cheapest, because a link may send it as one super-frame. The last frame of a run may be shorter.
   virtual std::size_t send_burst(std::span<const OutFrame> frames) = 0;
   /// Returns the size of the seal at the end of each received frame, which frame_max() does not include.
   /// Returns 0 if frames have a checksum instead of a seal.
@@ -195,8 +197,8 @@ class Link {
   /// Receives frames, and returns the number of entries that it has filled. Until the next call, the bytes of
   /// the frames stay valid, and the caller may change them.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
-  /// Writes the ICMP errors since the last call to `errors`, and returns their number. The call makes a
-  /// system call, so callers use it only when something seems wrong.
+  /// Writes errors that arrived since the last call to `errors`, and returns their number. The function makes
+  /// a system call, so callers use it only when something seems wrong.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;
   /// Returns descriptors that are readable when frames or errors wait. The numbers of the descriptors stay
   /// the same as long as the link exists. If there are no descriptors, a thread that waits for frames of this
@@ -206,10 +208,10 @@ class Link {
   /// frames, even if this is expensive.
   virtual void before_sleep() {}
   using MoveHandler = std::function<void(std::uint8_t link, const SocketAddress& now)>;
-  /// Makes receive_burst() call `handler` whenever the link has replaced its address, because that address
-  /// was taken from this host. `link`: the number of the link, if there are several. The handler must
-  /// register descriptors() again wherever they are watched, because the same numbers may now refer to new
-  /// sockets.
+  /// Makes receive_burst() call `handler` whenever the link has replaced its address. A link replaces its
+  /// address when this host no longer has that address. `link`: the number of the link, if there are several.
+  /// The handler must register descriptors() again wherever they are watched, because the same numbers may
+  /// now refer to new sockets.
   virtual void on_move(const MoveHandler&) {}
   /// Makes the kernel put frames aside as the argument says. Has no effect if the kernel cannot do that.
   /// Frames that the kernel has joined into one arrival pass together, or are put aside together. The call
@@ -226,14 +228,15 @@ inline bool send_frame(Link& link, ConstBytes bytes, const Path& to) {
 }
 
 /// Walks over the frames of an arrival. The kernel joins datagrams that have the same source address and
-/// length, even if some of them are forged. So a forged frame may lie before, between or after genuine ones.
-/// The kernel says where each datagram ends (InFrame::segment). The length that a frame states does not
-/// change these borders:
+/// length, even if some of them are forged. Therefore a forged frame may lie before, between or after genuine
+/// frames. The kernel says where each datagram ends (InFrame::segment). The length that a frame states does
+/// not change these borders:
 ///
 /// - no frame reaches beyond its datagram;
 /// - a refused frame discards the rest of its own datagram, but of no other.
 ///
-/// If the link does not know the borders, the whole arrival counts as one datagram.
+/// If the link does not know the borders, the whole arrival counts as one datagram. In this case
+/// pass_refused() moves past the refused frame only, because frames of other datagrams may follow.
 class ArrivalWalk {
  public:
   ArrivalWalk() = default;

@@ -15,8 +15,8 @@ namespace cluster::link {
 /// This host is a member of the group as long as the object exists.
 class MulticastReceiver {
  public:
-  /// The largest number of frames that one receive_burst() returns. If a call returns fewer, the socket is
-  /// empty.
+  /// The largest number of frames that one receive_burst() returns. If a call with space for kBurst frames
+  /// returns fewer, the socket is empty.
   static constexpr std::size_t kBurst = 16;
 
   virtual ~MulticastReceiver() = default;
@@ -33,7 +33,7 @@ class MulticastJoiner {
   /// Joins a group. If the network or this host does not support multicast, returns null and sets the reason.
   /// After the call, frames to the group are sent through the interface that has the endpoint's address.
   /// `members`: the names of the other members, or empty if they are not known. If none of them is on this
-  /// host, the kernel need not return to this host the frames that this host has sent.
+  /// host, the kernel need not deliver the frames of this host on this host itself.
   virtual std::unique_ptr<MulticastReceiver> join(const SocketAddress& group,
                                                   std::span<const SocketAddress> members,
                                                   std::string& reason) = 0;

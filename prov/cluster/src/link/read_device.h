@@ -1,6 +1,7 @@
-// The interface of an RDMA device that reads the memory of peers (os/verbs_reader.h). Each peer has a queue
-// pair of its own, which is connected with a queue pair of the peer (RC). The device sends its requests, the
-// peer's device answers them, and no processor takes part. Nothing is lost unless the queue pair breaks.
+// The interface of an RDMA device that reads the memory of peers (os/verbs_reader.h). This side has a queue
+// pair for each peer, connected with a queue pair of the peer (RC). The device of this side sends read
+// requests, and the peer's device answers them. No processor takes part. A device that is exact() loses
+// nothing unless the queue pair breaks.
 #pragma once
 
 #include <array>
@@ -20,18 +21,18 @@ namespace cluster::link {
 struct QueuePairEnd {
   std::array<std::byte, 16> gid{};
   std::uint32_t number = 0;    ///< below 2^24; 0: none
-  std::uint32_t sequence = 0;  ///< number of its first packet, below 2^24
-  std::uint8_t mtu = 0;        ///< code of the MTU of its port: 1 = 256 bytes, 2 = 512, ..., 5 = 4096
-  std::uint8_t reads = 0;      ///< reads that it answers at once
+  std::uint32_t sequence = 0;  ///< number of the first packet that this end sends, below 2^24
+  std::uint8_t mtu = 0;        ///< code of the MTU of this end's port: 1 = 256 bytes, 2 = 512, ..., 5 = 4096
+  std::uint8_t reads = 0;      ///< how many reads this end can answer at the same time
 
   friend bool operator==(const QueuePairEnd&, const QueuePairEnd&) = default;
 };
 
-/// Memory that the device knows, and by which keys it is named.
+/// The names of memory that the device of this side knows.
 struct DeviceMemoryKeys {
   std::uint32_t handle = 0;  ///< names the registration; never 0
-  std::uint32_t local = 0;   ///< for the device of this side
-  std::uint32_t remote = 0;  ///< for the peer's device
+  std::uint32_t local = 0;   ///< the key by which the device of this side names the memory
+  std::uint32_t remote = 0;  ///< the key by which the peer's device names the memory
 };
 
 /// Who uses the memory: the device of this side writes to it, or the peer's device reads it.
@@ -45,7 +46,7 @@ struct DeviceRead {
   std::uint32_t remote_key = 0;
 };
 
-/// The end of the oldest read of this queue pair that has not ended.
+/// Reports the end of a read: the oldest read of this queue pair whose end was not reported before.
 struct DeviceReadEnd {
   std::uint32_t queue_pair = 0;
   bool succeeded = false;
@@ -57,17 +58,18 @@ class ReadDevice {
 
   /// Returns the name that users know, such as "rxe0/1".
   virtual const char* name() const = 0;
-  /// Returns false if a read may end with success although its bytes have not arrived. The user has to
-  /// compare a checksum then. Soft-RoCE is such a device (os/verbs_reader.cc).
+  /// Returns false if a read may end with success although its bytes have not arrived. In this case the user
+  /// of the device has to compare a checksum. Soft-RoCE devices are not exact (os/verbs_reader.cc).
   virtual bool exact() const = 0;
 
-  /// Makes a queue pair, which is not connected yet. The caller chooses its sequence. Returns nullopt if the
-  /// device makes no more.
+  /// Makes a queue pair that is not connected yet. The caller sets `sequence` in the result before connect().
+  /// Returns nullopt if the device makes no more queue pairs.
   virtual std::optional<QueuePairEnd> create() = 0;
-  /// Connects a queue pair. Returns false if that fails. The queue pair is of no use then.
+  /// Connects a queue pair. If that fails, returns false, and the queue pair must be destroyed.
   virtual bool connect(const QueuePairEnd& ours, const QueuePairEnd& peer) = 0;
   /// Ends the queue pair, and forgets the memory that was added for it. When this function returns, the
-  /// device neither writes to that memory nor reads it for the peer. No reads of the queue pair end any more.
+  /// device neither writes to that memory nor reads it for the peer. poll() reports no more reads of this
+  /// queue pair.
   virtual void destroy(std::uint32_t queue_pair) = 0;
 
   /// Makes memory known for one queue pair. The peers at other queue pairs cannot read it. Returns nullopt if
@@ -77,23 +79,24 @@ class ReadDevice {
   /// When this function returns, the device does not use the memory any more.
   virtual void remove_memory(std::uint32_t handle) = 0;
 
-  /// Begins a read. Returns false if the queue pair is broken. At most kReadsMax reads of one queue pair may
-  /// be in progress.
+  /// Begins a read. Returns false if the queue pair does not exist, or if the device refuses the read. The
+  /// caller must have fewer than kReadsMax reads of this queue pair in progress.
   virtual bool read(std::uint32_t queue_pair, const DeviceRead& read) = 0;
   static constexpr std::size_t kReadsMax = 16;
-  /// Writes the reads that have ended to `ends`, and returns their number. The reads of one queue pair end in
-  /// the order in which they began. After a failure, the queue pair is broken.
+  /// Writes an element to `ends` for each read that has ended, and returns the number of elements. The reads
+  /// of one queue pair end in the order in which they began. After a failure, the queue pair is broken.
   virtual std::size_t poll(std::span<DeviceReadEnd> ends) = 0;
 
-  /// Reads the events of the device. Returns false if it has failed or was removed. The caller has to give it
-  /// back then.
+  /// Reads the events of the device since the last call. Returns false if one of them says that the device
+  /// has failed or was removed. In this case the caller has to destroy this object.
   virtual bool works() = 0;
-  /// Like works(). Also finds devices that are removed without an event, and takes longer.
+  /// Like works(). Also notices the removal of a device that reports no event, and takes longer.
   virtual bool exists() = 0;
-  /// Returns the descriptor that becomes readable when a read ends after arm(), or when works() may have
-  /// become false. -1 if there is none.
+  /// Returns the descriptor that becomes readable when a read ends after arm(), or when works() may return
+  /// false. Returns -1 if there is none.
   virtual int descriptor() const = 0;
-  /// Returns false if a sleeper might miss the end of a read.
+  /// Makes descriptor() readable at the end of the next read. Returns false if that fails. In this case a
+  /// thread that sleeps would miss the end of a read.
   virtual bool arm() = 0;
 };
 

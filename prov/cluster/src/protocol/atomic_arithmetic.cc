@@ -54,8 +54,8 @@ Value truth(bool value) {
 
 // Each function computes the new value from the old value `there`, the operand and the comparand. The
 // constraint of a function says for which types the operation exists. The result of min and max is NaN if
-// either value is NaN. Therefore members of a team that combine the same values in different orders get the
-// same result.
+// either value is NaN. Members of a team may combine the same values in different orders, and this rule makes
+// their results agree.
 constexpr auto kMin = []<Ordered V>(V there, V operand, V) {
   return operand < there || !is_number(operand) ? operand : there;
 };

@@ -1,5 +1,4 @@
-// The arithmetic of remote atomics: every operation on every type that supports it, element by element, at
-// any alignment.
+// The arithmetic of remote atomics: every supported() operation, element by element, at any alignment.
 //
 // The caller of perform() must hold the lock of the region table. The lock excludes every other access that
 // this process makes to the domain's registered memory on behalf of peers. For aligned elements of up to
@@ -20,8 +19,8 @@ namespace cluster::protocol {
 bool supported(wire::AtomicOp op, wire::AtomicType type);
 
 /// One part of an operation that is supported(). The part covers `bytes` bytes at `target`; `bytes` is a
-/// multiple of the element's size. If the operation uses `operands` or `comparands`, each of these arrays
-/// also has `bytes` bytes. perform() stores the previous values at `before`.
+/// multiple of the element's size. Each of the arrays `operands` and `comparands` has `bytes` bytes, or is
+/// null if the operation does not use it. perform() stores the previous values at `before`.
 struct AtomicPart {
   std::byte* target;
   const std::byte* operands;

@@ -41,7 +41,8 @@ void AtomicProtocol::begin(Channel& channel, const AtomicRmaOp& op, const RmaRan
   if (outgoing_.enqueue(request)) advance(request);
   // The request still exists, because only an answer can complete it.
   if (!op.inject || request.state != OutgoingRequest::State::queued) return;
-  // The operation has begun, so the call can no longer fail. The completion reports the error instead.
+  // The operation has begun, so the application's call can no longer fail. The completion reports the error
+  // instead.
   if (!enough_memory_for([&] { keep_copy(request, op); })) outgoing_.complete(request, Status::no_memory);
 }
 

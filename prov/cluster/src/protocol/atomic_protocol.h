@@ -8,8 +8,8 @@
 // target answers each part. If the operation fetches, the answer carries the previous values. Every part
 // states the total length of this part and all later parts of its range. Therefore the target can check a
 // whole range when the first part arrives, and does not change any part of a range that the initiator must
-// not access. At most kPartsMax parts of one initiator are unanswered. This number bounds the answers that
-// the target keeps while its carrier has no space.
+// not access. At most kPartsMax parts of one initiator are unanswered. This limit bounds the number of
+// answers that the target keeps while its carrier has no space.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -22,12 +22,12 @@ class AtomicProtocol : MessengerParts {
 
   // --- initiator ---
   Status post(Channel& channel, const AtomicRmaOp& op);
-  /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
-  /// Returns true if the carrier has taken the whole request.
+  /// Posts as many parts of the request as the carrier takes and kPartsMax allows. The request must be at the
+  /// head of the ordered queue. Returns true if the carrier has taken the whole request.
   bool advance(AtomicRequest& request);
   void on_fetched(Channel& channel, const wire::Segment& segment, ConstBytes payload);
-  /// Counts the answer to one part of the request. If `status` is a failure, no further part of the request
-  /// is posted.
+  /// Counts the answer to one part of the request. If `status` is a failure, this side posts no further part
+  /// of the request.
   void answered(AtomicRequest& request, Status status);
 
   // --- target ---

@@ -2,7 +2,7 @@
 // outlives carriers. When the peer is lost, Messenger::fail() resets the state, and the channel serves the
 // peer's next session.
 //
-// The comments of the structs below name in parentheses the classes that own the state.
+// In the comments of the structs below, the classes in parentheses own the state.
 #pragma once
 
 #include <algorithm>
@@ -32,8 +32,9 @@ using carrier::Token;
 
 /// The eager credit that a sender has at the beginning of a session. The value is part of the protocol.
 inline constexpr std::uint64_t kInitialCredit = 256 * 1024;
-/// The credit that each message takes in addition to its length. The value is roughly the memory that the
-/// receiver needs for the entry of an unexpected message.
+/// The credit that each message takes in addition to its length. It stands for the entry that the receiver
+/// needs for an unexpected message. (An entry occupies about three times as many bytes.) The value is part of
+/// the protocol.
 inline constexpr std::uint64_t kMessageCharge = 64;
 
 /// Messages up to this length are eager even if they exceed the carrier's eager limit, because a rendezvous
@@ -41,25 +42,25 @@ inline constexpr std::uint64_t kMessageCharge = 64;
 inline constexpr std::size_t kAlwaysEager = 16 * 1024;
 
 /// The largest number of responses to one peer's reads and atomics that wait for space in the carrier. A
-/// correct peer stays below this limit. It has at most kReadsMax reads in progress, and its pull budget lets
-/// only few of these have several parts in flight. It has at most kResponsesMax / 2 parts of atomics in
-/// flight.
+/// correct peer stays below this limit. The peer has at most kReadsMax reads in progress, and its pull budget
+/// lets only few of these reads have several parts in flight. The peer has at most kResponsesMax / 2 parts of
+/// atomics in flight.
 inline constexpr std::size_t kResponsesMax = 8192;
-/// The largest number of reads that this side has in flight with one peer. Reads and parts of atomics
+/// The largest number of reads that this side has in progress with one peer. Reads and parts of atomics
 /// together stay below the number of responses that the peer keeps.
 inline constexpr std::size_t kReadsMax = 2048;
-/// The largest number of control segments to one peer that wait for space in the carrier. Each of them
-/// answers a segment from that peer.
+/// The largest number of control segments to one peer that wait for space in the carrier. Nearly all of them
+/// answer a segment from that peer, or request bytes of a read of this side.
 inline constexpr std::size_t kControlMax = 4 * kResponsesMax;
 
 /// Segments that the carrier has not taken yet. (OutgoingRequests, ControlSender)
 struct TxQueues {
   List<OutgoingRequest, &OutgoingRequest::queue_hook> ordered;  ///< operations, in the order they were posted
-  /// What the peer has requested: ranges of messages and writes, responses to reads and atomics.
+  /// What the peer has requested: ranges of messages and writes, and responses to reads and atomics.
   List<OutgoingRequest, &OutgoingRequest::queue_hook> bulk;
-  RingQueue<wire::Segment> control;  ///< pulls, confirmations, credit
+  RingQueue<wire::Segment> control;  ///< pulls, reads, answers, credit
   std::size_t bulk_bytes = 0;        ///< bytes posted from `bulk` so far
-  bool bulk_next = false;            ///< bulk goes before the next long message
+  bool bulk_next = false;            ///< bulk goes before the next long operation
   bool busy = false;                 ///< listed among the channels with segments to post
   bool control_pending = false;      ///< listed among the pending channels (control_sender.h)
 
@@ -68,9 +69,9 @@ struct TxQueues {
 
 /// Eager credit. (ControlSender) For every eager message, a sender charges the message's length and a fixed
 /// overhead against a limit. The receiver raises the limit as messages leave its store of unexpected messages
-/// (ControlSender::release). If a message would exceed the limit, the sender announces the message instead of
-/// sending it, and the message waits in the sender's memory. In this way a receiver limits its memory without
-/// dropping messages. A message beyond the limit does not block the messages behind it.
+/// (ControlSender::release). If a message would exceed the limit, the sender only announces the message, and
+/// the message waits in the sender's memory. In this way a receiver limits its memory without dropping
+/// messages. An announced message does not block the messages behind it.
 struct Credit {
   std::uint64_t charged = 0;  ///< what this side has charged since the session began
   std::uint64_t limit = kInitialCredit;
@@ -96,7 +97,7 @@ struct Credit {
   void accept(std::uint64_t length) { charged_by_peer += charge_of(length); }
   /// Charges a message that is not stored, and releases the charge at once. Returns false and changes nothing
   /// if the message is not allowed, or if this side has to advertise credit. This side has to advertise
-  /// credit if `granted` would exceed `released` by `ahead` or less after the message.
+  /// credit if, after the message, `granted` would exceed `released` by at most `ahead`.
   bool pass(std::uint32_t length, std::uint64_t ahead) {
     const std::uint64_t charge = charge_of(length);
     if (charged_by_peer + charge > granted || released + charge + ahead >= granted) return false;
@@ -134,7 +135,7 @@ struct Assembly {
   std::size_t total() const { return receive != nullptr ? receive->total : unexpected->total; }
 };
 
-/// The peer's remote write whose parts are arriving. (RmaTarget)
+/// The range of a peer's remote write whose parts are arriving. (RmaTarget)
 struct IncomingWrite {
   RemoteWrite range;
   std::uint32_t sender_id = 0;
@@ -146,8 +147,8 @@ struct IncomingWrite {
 };
 
 /// The peer's registered memory, if the transport can access it without the peer's library. While `access` is
-/// null, PeerReach asks the transport again after a number of remote accesses. This number doubles with each
-/// attempt, up to a limit.
+/// null, PeerReach asks the transport again after some remote accesses. The number of these accesses doubles
+/// with each attempt, up to a limit.
 struct ReachedMemory {
   std::unique_ptr<MemoryAccess> access;
   std::uint32_t accesses_left = 0;
@@ -157,15 +158,17 @@ struct ReachedMemory {
 /// Remote accesses in flight. (RemoteAccess, RmaTarget, AtomicProtocol)
 struct RmaState {
   ReachedMemory reached;
-  /// Puts that are submitted to `reached` and not complete. They are not in Channel::outgoing.
+  /// Puts that RemoteAccess::write_at_once() has submitted to `reached`, and that are not complete. They have
+  /// no request in Channel::outgoing.
   std::size_t puts_pending = 0;
-  std::size_t gets_pending = 0;  ///< the same for gets, which also count as `reads`
-  /// Writes of this side that are announced, or that a transport performs in no particular order. Later
-  /// messages wait until these writes are complete.
+  std::size_t gets_pending = 0;  ///< gets of read_at_once() that are not complete; `reads` counts them, too
+  /// Writes of this side that are announced, or that a transport is performing. Of the `puts_pending`, only
+  /// those count that the transport does not keep in order (MemoryAccess::in_order). Later messages wait
+  /// until all these writes are complete.
   std::size_t writes_announced = 0;
   std::size_t reads = 0;          ///< reads of this side that have started and are not complete
   std::size_t atomic_parts = 0;   ///< parts of this side's atomics, posted and not answered
-  std::size_t write_targets = 0;  ///< large writes of the peer that are being pulled
+  std::size_t write_targets = 0;  ///< ranges of the peer's large writes that this side is pulling
   List<OutgoingRequest, &OutgoingRequest::member> responses;  ///< responses to the peer's operations
   std::size_t response_count = 0;
   std::size_t refused = 0;  ///< refused accesses of the peer in this session
@@ -182,16 +185,16 @@ struct PullShare {
   std::size_t in_flight = 0;  ///< requested bytes that have not arrived
   std::size_t arrived = 0;    ///< bytes that have arrived since the last check for stalls
   bool requested = false;     ///< bytes were requested since the last check for stalls
-  bool stalled = false;       ///< too little arrives, so the share is lent to others
+  bool stalled = false;       ///< too little arrives, so this side lends the share to others
   Hook<PullShare> hook;
 };
 
 struct Channel {
   SocketAddress name;
   Carrier* carrier = nullptr;             ///< null while the peer has none
-  std::size_t eager_max = 0;              ///< the longest eager message; an option of the current transport
+  std::size_t eager_max = 0;              ///< length of the longest eager message; an option of the transport
   CrossMemory* memory = nullptr;          ///< the peer's memory, if this process can access it
-  carrier::DeviceReads* reads = nullptr;  ///< set by a transport whose device can read the peer's messages
+  carrier::DeviceReads* reads = nullptr;  ///< for a device that can read the peer's messages; null: none
   void* owner = nullptr;                  ///< the transport::Peer that contains this channel
   bool peer_closed = false;               ///< the peer has closed in an orderly way
 

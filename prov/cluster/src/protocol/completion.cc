@@ -33,8 +33,9 @@ bool CompletionQueue::wake_at_next(Waker& waker) {
   return true;
 }
 
-/// While `observed_` is false here, another thread may skip its call of this function. That thread has
-/// already changed the counter, so the waiter and the watch that are called below see the change.
+/// While `observed_` is false here, another thread that changes the counter may skip notify(). By then that
+/// thread has changed the counter. So the waker and the watch, which this function calls afterwards, see the
+/// change.
 void Counter::notify() {
   observed_.store(false);
   Waker* const waker = waker_.exchange(nullptr);

@@ -20,7 +20,7 @@
 
 namespace cluster::protocol {
 
-/// The address handle of a peer that is not in the address vector.
+/// Stands for the address handle of a peer that is not in the address vector.
 inline constexpr std::uint64_t kAddrNotAvail = ~std::uint64_t{0};
 
 struct Completion {
@@ -45,9 +45,9 @@ struct Completion {
   std::uint64_t tag = 0;
   std::uint64_t data = 0;
   void* buffer = nullptr;                ///< receives: where the message begins
-  std::size_t length = 0;                ///< bytes received (0 for sends)
+  std::size_t length = 0;                ///< bytes received, or all bytes of a peeked message (sends: 0)
   std::size_t lost = 0;                  ///< truncated messages: bytes that did not fit
-  std::uint64_t source = kAddrNotAvail;  ///< receives: the sender's handle, if the endpoint wants it
+  std::uint64_t source = kAddrNotAvail;  ///< AddressHandles::source_of() of the sender, if wanted
   SocketAddress peer{};                  ///< failures: the peer concerned
 };
 
@@ -66,9 +66,9 @@ struct Success {
 
 class CompletionQueue;
 
-/// The lanes (shm/fast_lane.h, reliability/frame_lane.h) can write completions directly into the array of a
-/// caller that is reading a completion queue (api/cq.h: DirectEntries). This class stands for a turn of the
-/// engine without such a caller: all completions go into the queue.
+/// If a caller is reading a completion queue, the lanes (shm/fast_lane.h, reliability/frame_lane.h) can write
+/// completions directly into the caller's array (api/cq.h: DirectEntries). This class stands for a turn of
+/// the engine without such a caller: all completions go into the queue.
 struct NoDirectRead {
   static bool accepts(const CompletionQueue*) { return false; }
   static const CompletionQueue* queue() { return nullptr; }
@@ -138,11 +138,12 @@ class CompletionQueue {
     size_.store(entries_.size(), std::memory_order_release);
     return taken;
   }
-  /// Reads the size without the lock, so the result is only a hint.
+  /// Reads the size without the lock. Therefore the result may be out of date.
   bool empty() const { return size_.load(std::memory_order_acquire) == 0; }
   /// Makes the next completion wake `waker`, which must exist as long as the queue may wake it. Returns false
-  /// if the queue already holds a completion, so that the caller need not sleep. In that case the function
-  /// does not clear the waker, because another thread may sleep on the waker and would not be woken.
+  /// if the queue already contains a completion, so that the caller need not sleep. In that case the function
+  /// does not clear the waker. Another thread may sleep on the waker, and clearing could hide a wake-up from
+  /// that thread.
   bool wake_at_next(Waker& waker);
 
  private:
@@ -155,9 +156,9 @@ class CompletionQueue {
   std::atomic<std::size_t> size_{0};
 };
 
-/// Collects the first successes of a turn for a caller that has found `queue` empty. Later successes, and
-/// successes for other queues, go into their queues. The default object stands for a turn without such a
-/// caller.
+/// Collects the first successes of a turn for a caller that has found `queue` empty. Later successes go into
+/// `queue`, and successes for other queues go into those queues. The default object stands for a turn without
+/// such a caller.
 class DirectSuccesses {
  public:
   DirectSuccesses() {}
@@ -195,7 +196,7 @@ class DirectSuccesses {
 class CounterWatch {
  public:
   virtual ~CounterWatch() = default;
-  /// Called by the thread that has changed the counter. The thread may hold the locks of engines.
+  /// Called by the thread that has changed the counter. This thread may hold locks of engines.
   virtual void counter_changed() noexcept = 0;
 };
 
@@ -226,8 +227,8 @@ class Counter {
   }
 
   /// Makes the next change wake `waker`. The caller must read the counter again before it sleeps. All changes
-  /// and this call are in one total order. Therefore each change either finds the waker, or is visible when
-  /// the caller reads the counter.
+  /// and this function take effect in one total order. Therefore each change either finds the waker, or is
+  /// visible when the caller reads the counter.
   void wake_at_next(Waker& waker) {
     waker.clear();
     waker_.store(&waker);
@@ -281,14 +282,14 @@ class GroupArrivals {
   virtual ~GroupArrivals() = default;
   /// Called when a segment for a group has arrived. The implementation must not send anything.
   virtual void on_group_segment(Channel& channel, const wire::Segment& segment, ConstBytes payload) = 0;
-  /// Called before the engine closes a carrier that has not reached the peer, and opens another one.
+  /// Called when the engine is about to replace a carrier that has not reached the peer by another carrier.
   virtual void on_carrier_left(Channel& channel) = 0;
-  /// Called when the channel fails, before its operations end.
+  /// Called when the channel fails. The operations of the channel end after this call.
   virtual void on_channel_failed(Channel& channel, Status status) = 0;
 };
 
-/// Learns what happens to internal messages: those of collective operations (collective/), or those of a
-/// connection (connection/). No engine has both kinds. Callers hold the engine's lock. Only advance() may
+/// Learns what happens to internal messages. These are messages of collective operations (collective/) or of
+/// a connection (connection/). No engine has both kinds. Callers hold the engine's lock. Only advance() may
 /// post messages.
 class InternalListener {
  public:
@@ -296,7 +297,7 @@ class InternalListener {
   virtual void sent(void* context, Status status) = 0;
   virtual void received(void* context, Status status, std::size_t length) = 0;
   /// Called for a message with this tag and data that matches no posted receive. Returns false if no receive
-  /// for it will ever be posted. `member`: the result of AddressHandles::is_member() for the sender.
+  /// for the message will ever be posted. `member`: the result of AddressHandles::is_member() for the sender.
   virtual bool wanted(std::uint64_t tag, std::uint64_t data, bool member) = 0;
   /// Called when a peer is lost.
   virtual void member_lost(const SocketAddress& name, Status cause) = 0;
@@ -325,7 +326,7 @@ struct RemoteAccessCounters {
   Counter* reads = nullptr;
 };
 
-/// Parts of the engine above the messenger that process arrivals. Both pointers are null until
+/// Parts of the engine that process arrivals, above the messenger. Both pointers are null until
 /// Engine::attach().
 struct EngineListeners {
   GroupArrivals* groups = nullptr;
@@ -339,16 +340,17 @@ struct EndpointBindings {
   CompletionQueue* rx_queue = nullptr;
   Counter* send_counter = nullptr;
   Counter* receive_counter = nullptr;
-  Counter* write_counter = nullptr;  ///< remote writes and atomics of this side
-  Counter* read_counter = nullptr;   ///< remote reads and fetching atomics of this side
+  Counter* write_counter = nullptr;  ///< remote writes, and atomics that do not fetch
+  Counter* read_counter = nullptr;   ///< remote reads, and atomics that fetch
   RemoteAccessCounters remote_access{};
   RegionTable* regions = nullptr;  ///< the memory that peers may access; null: none
   LossListener* losses = nullptr;
   GroupListener* groups = nullptr;
   DeferredListener* deferred = nullptr;
   AfterTurn* after_turn = nullptr;
-  SharedReceives* shared_receives = nullptr;  ///< receives that the endpoint shares with others
-  /// If set, only messages of the peer with this handle take shared receives. Set for a connection.
+  SharedReceives* shared_receives = nullptr;  ///< receives that several endpoints share
+  /// If this is set, only messages of the peer with this handle take shared receives. It is set for a
+  /// connection.
   std::uint64_t shares_with = kAddrUnspec;
   EngineListeners engine{};
   bool joins_teams = false;            ///< the endpoint receives collective messages

@@ -11,7 +11,7 @@ void count(Counter* counter, Status status) {
 
 }  // namespace
 
-/// `culprit`: the peer that a failure concerns.
+/// `culprit`: if the message has failed, the peer that the failure concerns.
 template <typename Message>
 void CompletionReporter::report_sent(const Message& message, Status status, const SocketAddress& culprit) {
   const EndpointBindings& bindings = context_.bindings;
@@ -51,8 +51,8 @@ void CompletionReporter::received(const RecvRequest& receive, Status status) {
                                    ? context_.handles.source_of(*receive.channel)
                                    : kAddrNotAvail;
   if (receive.deferred || (bindings.rx_queue != nullptr && (receive.report || status != Status::ok))) {
-    // `source` may also be kAddrNotAvail because the peer has no user identifier in the address vector. So
-    // this code asks for the handle as well.
+    // The peer may be in the address vector without a user identifier. In this case `source` may be
+    // kAddrNotAvail, too. So this code also asks for the handle.
     const bool unknown = bindings.report_unknown_source && status == Status::ok && source == kAddrNotAvail &&
                          context_.handles.handle_of(*receive.channel) == kAddrNotAvail;
     Completion completion{.context = receive.context,

@@ -4,6 +4,7 @@
 //
 // Invariant: an entry is in its queue before the counter of the same operation is incremented. Therefore a
 // thread that waits for the counter finds the entry, even if the reporting thread has not returned yet.
+// (Entries in DirectSuccesses are an exception: a caller that is reading the queue gets them.)
 #pragma once
 
 #include "base/pool.h"
@@ -22,7 +23,7 @@ class CompletionReporter {
   /// that did not get it.
   void sent(const SendOp& op, Status status = Status::ok, const SocketAddress& culprit = {});
   void sent(const SendRequest& request, Status status);
-  /// Does the same as sent() with Status::ok, except that `direct` decides where the entry goes. The request
+  /// Does what sent() does with Status::ok, except that `direct` decides where the entry goes. The request
   /// must not be deferred.
   void succeeded(const SendRequest& request, DirectSuccesses& direct) {
     const EndpointBindings& bindings = context_.bindings;
@@ -35,7 +36,7 @@ class CompletionReporter {
     if (bindings.send_counter != nullptr) bindings.send_counter->count(Status::ok);
   }
   void received(const RecvRequest& receive, Status status);
-  /// Reports that an FI_MULTI_RECV buffer is released. Must not be called if the entry of the buffer's last
+  /// Reports the release of an FI_MULTI_RECV buffer. Must not be called if the entry of the buffer's last
   /// message has already reported the release.
   void buffer_released(const MultiRecvBuffer& buffer);
   /// Reports the outcome of a peek. `message`: the message that matches, or null.
@@ -58,7 +59,7 @@ class CompletionReporter {
     if (counter != nullptr) counter->count(Status::ok);
   }
 
-  /// The same for a write, except that `direct` decides where the entry goes.
+  /// Does what rma_succeeded() does for a write, except that `direct` decides where the entry goes.
   void write_succeeded(const WriteRequest& request, DirectSuccesses& direct) {
     const EndpointBindings& bindings = context_.bindings;
     if (request.report && bindings.tx_queue != nullptr)
@@ -67,8 +68,8 @@ class CompletionReporter {
   }
 
   // --- RMA and atomics of peers ---
-  /// Reports that a range of a peer's write has arrived in `region`. If the region was closed before the
-  /// report, `region` is null.
+  /// Counts the bytes of one range of a peer's write, which is now in `region`. After the last range, reports
+  /// the write. `region` is null if the region was closed meanwhile.
   void written_by_peer(const Channel& channel, const RemoteWrite& write, const MemoryRegion* region);
   /// Counts a peer's access in the counters of the endpoint and of the region.
   void accessed_by_peer(Access access, const MemoryRegion* region);

@@ -19,10 +19,9 @@ class AddressHandles {
   /// identifier of the peer, if the address vector has one. Otherwise it is handle_of(), or kAddrNotAvail if
   /// the application requires user identifiers.
   virtual std::uint64_t source_of(const Channel& channel) { return handle_of(channel); }
-  /// Returns true if the peer is in the address vector, or if a transport vouches for the peer. Transports
-  /// vouch, for example, for processes of the same user on this node, and for confirmed siblings of members.
-  /// A process of the same user needs no permission, because the kernel lets it access this process's memory
-  /// anyway.
+  /// Returns true if the peer is in the address vector, or if a transport vouches for the peer. For example,
+  /// transports vouch for processes of the same user on this node, and for confirmed siblings of members. A
+  /// process of the same user needs no permission: the kernel lets it access this process's memory anyway.
   virtual bool is_member(const Channel& channel) = 0;
   /// Marks the peer as lost, because there is no memory for a segment to it.
   virtual void lose(const Channel&) {}
@@ -30,16 +29,17 @@ class AddressHandles {
 
 inline constexpr std::size_t kEagerCredit = 2048 * 1024;
 inline constexpr std::size_t kPullWindow = 1024 * 1024;
-/// The largest number of responses to all peers that wait for space in a carrier. This number is half the
-/// size of the pool of requests, so operations of this side always find a free request.
+/// The largest number of responses to all peers that wait for space in a carrier. It is half the size of the
+/// pool of requests. Therefore operations of this side always find a free request.
 inline constexpr std::size_t kResponsesOfAllMax = std::size_t{1} << 20;
 
 struct MessengerSettings {
-  std::size_t tx_requests_max = 4096;  ///< if this many operations are in progress, calls return -FI_EAGAIN
-  /// The eager credit of one sender, in bytes. Each of its messages in the store of unexpected messages uses
-  /// as many bytes as its length and kMessageCharge together.
+  std::size_t tx_requests_max = 4096;  ///< with so many operations in progress, calls return -FI_EAGAIN
+  /// The eager credit of one sender, in bytes. An eager message in the store of unexpected messages uses up
+  /// its length and kMessageCharge of this credit.
   std::size_t eager_credit = kEagerCredit;
-  /// The number of messages that may wait for a receive. Beyond this limit, senders have to wait.
+  /// The number of messages that may wait for a receive. At this limit, further messages stay with their
+  /// carriers (matcher.h).
   std::size_t unexpected_max = 1024 * 1024;
   /// The limit that holds instead of unexpected_max for messages from a peer for which this side waits.
   std::size_t unexpected_hard_max = 2 * 1024 * 1024;

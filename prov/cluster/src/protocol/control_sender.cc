@@ -3,11 +3,11 @@
 namespace cluster::protocol {
 
 void ControlSender::send(Channel& channel, const wire::Segment& segment) {
-  if (channel.carrier == nullptr) return;  // the peer is lost, so nobody waits for the answer
+  if (channel.carrier == nullptr) return;  // the peer is lost, so nobody waits for the segment
   mark_pending(channel);
   RingQueue<wire::Segment>& kept = channel.tx.control;
   if (kept.empty() && post_copy(*channel.carrier, segment, {})) return;
-  if (kept.size() >= kControlMax) return context_.refuse_segment();  // no correct peer causes so many answers
+  if (kept.size() >= kControlMax) return context_.refuse_segment();  // no correct peer causes so many
   if (attempt(channel, [&] { kept.push_back(segment); })) mark_busy(channel);
 }
 

@@ -1,14 +1,14 @@
-// Sends control segments: pulls, confirmations, credit. They are outside the order of operations, and this
-// class posts them at once. If the carrier has no space, the channel keeps them, and Messenger::pump() posts
-// them before anything else.
+// Sends control segments: pulls, reads, answers and credit. They do not wait for operations that are queued,
+// and this class posts them at once. If the carrier has no space, the channel keeps them, and
+// Messenger::pump() posts them before anything else.
 //
 // The class also keeps two lists of channels for the engine. A busy channel still has segments that
-// Messenger::pump() has to post. A pending channel is one to which a segment was posted outside pump() and
+// Messenger::pump() has to post. A channel is pending if a segment was posted to it outside pump() and
 // outside the application's operations. The engine must still transmit the segments of a pending channel.
 //
-// Callers send segments in the middle of other work, and often to another peer than the one that this work
-// serves. Therefore this class throws nothing, not even if the function that pump_busy() calls runs out of
-// memory. If there is no memory for a segment, the peer that should get it is lost (base/end_of_memory.h).
+// Callers send segments in the middle of other work, which often serves another peer than the segment.
+// Therefore this class throws nothing, not even if memory runs out in the function that pump_busy() calls. If
+// there is no memory for a segment, its receiver is lost (base/end_of_memory.h).
 #pragma once
 
 #include <vector>
@@ -24,11 +24,11 @@ class ControlSender {
   explicit ControlSender(const Context& context) : context_(context) {}
 
   void send(Channel& channel, const wire::Segment& segment);
-  /// Tells the peer that its request `id` is finished: all wanted bytes have arrived, or the operation has
-  /// been executed.
+  /// Tells the peer that its request `id` is finished: this side has all wanted bytes, or has executed the
+  /// operation.
   void send_done(Channel& channel, std::uint32_t id);
-  /// Tells the peer that its request `id` has failed or is refused. Whatever the cause, the segment names
-  /// Status::access.
+  /// Tells the peer that its request `id` has failed, or that this side refuses it. The segment always names
+  /// Status::access as the cause.
   void send_failed(Channel& channel, std::uint32_t id);
   /// Lets the peer use the credit `charge` again. The message that caused the charge must have left the
   /// store, or must never have been stored. Advertises credit in steps, so that one credit segment serves
@@ -57,8 +57,8 @@ class ControlSender {
     return std::any_of(busy_.begin(), busy_.end(), [&](const Channel* channel) { return counts(*channel); });
   }
   bool pending() const { return !pending_.empty(); }
-  /// Calls pump(channel) for each busy channel, and for channels that become busy meanwhile. A channel for
-  /// which pump(channel) returns true is no longer busy.
+  /// Calls pump(channel) for each busy channel, and for channels that become busy meanwhile. If pump(channel)
+  /// returns true, the channel is no longer busy.
   template <typename Pump>
   void pump_busy(Pump&& pump) {
     std::size_t kept = 0;

@@ -5,13 +5,13 @@
 namespace cluster::protocol {
 namespace {
 
-/// The sender writes pieces of kPlaceBytes, and the receiver copies pieces of kCopyBytes. Both sizes are
-/// small enough that the two sides finish at about the same time, and that other requests get their turn.
-/// Both are large enough to hide the cost of the system calls. A call costs about 0.4 us, and the copy of a
-/// piece takes 3 to 6 us (measured).
+/// The sender writes pieces of kPlaceBytes, and the receiver copies pieces of kCopyBytes. With small pieces,
+/// the two sides finish at about the same time, and other requests need not wait long. With large pieces, the
+/// system calls cost little: one system call costs about 0.4 us, and the copy of a piece takes 3 to 6 us
+/// (measured).
 constexpr std::size_t kPlaceBytes = 128 * 1024;
 constexpr std::size_t kCopyBytes = 64 * 1024;
-/// The receiver does not request smaller pieces, because it copies them faster than the sender answers.
+/// The receiver does not request smaller pieces. It copies them itself faster than the sender answers.
 constexpr std::size_t kPlaceMin = 8 * 1024;
 constexpr std::size_t kPageBytes = 4096;
 
@@ -37,9 +37,9 @@ void DirectCopy::offer_source(const PulledRequest& request, wire::Segment& annou
   announcement.address = reinterpret_cast<std::uintptr_t>(slices[0].data()) + request.base;
 }
 
-/// Returns how many bytes the sender is to write next, or 0 if it gets no further bytes now. The sender gets
-/// at most half of the remaining bytes, rounded up to whole pages. Meanwhile this side copies bytes itself,
-/// beginning at the other end (copy_in()). So both sides are busy until all bytes are copied.
+/// Returns how many bytes to request from the sender next, or 0 to request nothing now. The sender gets at
+/// most half of the remaining bytes, rounded up to whole pages. Meanwhile this side itself copies bytes from
+/// the back of the message (copy_in()). So both sides are busy until all bytes are copied.
 std::size_t DirectCopy::next_pull(const PullProgress& pull) {
   const std::size_t left = pull.end - pull.requested;
   const std::size_t half = (left / 2 + kPageBytes - 1) / kPageBytes * kPageBytes;

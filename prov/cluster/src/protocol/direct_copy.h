@@ -6,8 +6,9 @@
 // the requested bytes belong. The sender writes the bytes to this address, and confirms the pull with
 // `placed`. The receiver pulls from the front of the message. Meanwhile the receiver itself copies pieces
 // from the back, until front and back meet. So each process copies as much as it has time for. If the
-// sender's application is not in a library call, the message waits only for the pieces that the receiver has
-// requested, at most two. (In KNEM and in MPI libraries the receiver alone makes the single copy.)
+// sender's application is not in a library call, the message waits only for pieces that the receiver has
+// already requested. There are at most two such pieces. (In KNEM and in MPI libraries the receiver alone
+// makes the single copy.)
 //
 // Neither side depends on access to the other's memory. A sender that cannot write to the receiver's memory
 // answers with bulk segments. A receiver that cannot read the sender's memory pulls everything.
@@ -16,7 +17,7 @@
 // each piece, the sender checks that the receiver's process still runs. Before the receiver's engine closes,
 // the engine waits until `requests_` is empty, but at most for the linger time (EventLoop::drain_on_close).
 // Therefore only after the linger time can a sender write to memory that the application has got back. For a
-// peer's large write, the receiver offers no address. The region may be closed at any time, and no peer can
+// peer's large write, the receiver offers no address: the region may be closed at any time, and a peer cannot
 // take the lock of the region table.
 #pragma once
 
@@ -32,7 +33,7 @@ class DirectCopy {
   /// processes can access each other's memory.
   static void offer_source(const PulledRequest& request, wire::Segment& announcement);
   /// Writes a range of the message into the receiver's memory, and sends `placed`. Returns false if this side
-  /// cannot write there.
+  /// cannot write to that memory.
   static bool place(ControlSender& control, const PulledRequest& request, const PullRange& range);
 
   // --- receiver ---
@@ -47,7 +48,7 @@ class DirectCopy {
   static bool active(const IncomingRequest& request) { return Requests::linked(request); }
   bool idle() const { return requests_.empty(); }
   /// Returns how many bytes to request from the sender next. Returns 0 if enough bytes are in flight, or if
-  /// few are left.
+  /// only few bytes are left.
   static std::size_t next_pull(const PullProgress& pull);
   /// Adds to a pull the address where the requested bytes belong, if they are contiguous in this side's
   /// memory.

@@ -6,8 +6,8 @@ namespace cluster::protocol {
 namespace {
 
 /// Returns true if the message needs a request after the carrier has taken it. A message needs a request if
-/// it is not complete at that time. A message whose success is not reported also needs a request if it can
-/// still fail, because its failure would have to be reported.
+/// it is not complete by then. A message whose success is not reported also needs a request if it can still
+/// fail, because this side would have to report the failure.
 bool must_remember(const Carrier& carrier, CompletionLevel level, bool report) {
   if (level == CompletionLevel::delivery) return true;
   return (level == CompletionLevel::transmit || !report) && !carrier.traits().acknowledges_on_post;
@@ -123,7 +123,7 @@ void EagerProtocol::on_first(Channel& channel, const wire::Segment& segment, Con
       whole && receive != nullptr && !receive->confirm && receive->buffer == nullptr) [[likely]] {
     reporter_.received(*receive, Status::ok);
     pulls_.pool().release(*receive);
-    // This call comes last. If there is no memory for the credit segment, the peer is lost, and the message
+    // release() comes last: if there is no memory for the credit segment, the peer is lost, and the message
     // must have been reported before.
     return control_.release(channel, Credit::charge_of(total));
   }

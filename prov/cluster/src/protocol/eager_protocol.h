@@ -1,10 +1,10 @@
-// Small messages. Most of them fit into one segment, which is posted at once. After that, such a message
-// needs a request only if its completion, or its possible failure, is still to be reported. Messages that
-// cannot be posted at once get a request and wait in the channel's queue.
+// Sends and receives small messages. Most of them fit into one segment, which this side posts at once. After
+// that, the message needs a request only if this side must still report its completion or a possible failure.
+// A message that cannot be posted at once gets a request and waits in the channel's queue.
 //
 // The parts of a message arrive in order, without parts of other messages between them. So each channel
-// assembles at most one message at a time. The channel assembles the message in the buffer of the matching
-// receive if one is posted, otherwise in the store of unexpected messages.
+// assembles at most one message at a time. If a posted receive matches, the message is assembled in the
+// buffer of the receive, otherwise in the store of unexpected messages.
 #pragma once
 
 #include "protocol/messenger_parts.h"

@@ -72,8 +72,8 @@ void GroupProtocol::abort(Assembly& assembly, Status status) {
   if (part.unexpected == nullptr) return;
   UnexpectedMessage& message = *part.unexpected;
   if (message.receive != nullptr) pulls_.complete(*std::exchange(message.receive, nullptr), status);
-  // The rest of the message will not arrive. This function marks the message as discarded and complete, so
-  // that completed() drops it.
+  // The rest of the message will not arrive. completed() drops a message that is marked as discarded and
+  // complete.
   message.discarded = true;
   message.arrived = message.total;
   matcher_.completed(message);

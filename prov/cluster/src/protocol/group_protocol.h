@@ -1,5 +1,5 @@
-// Messages to and from groups, above the streams of group/. The class completes messages that this side
-// sends, and matches messages that arrive. A receive treats a message from a group like any other message
+// Completes messages that this side sends to groups, and matches messages that arrive from groups. The
+// streams of group/ carry these messages. For a receive, a message from a group is like any other message
 // from the same sender. Messages of groups take no credit, because the window of the stream limits what is in
 // flight. A message that is too long for the store of unexpected messages stays in the stream until a receive
 // for it is posted. All messages behind it in the stream wait too.
@@ -31,7 +31,8 @@ class GroupProtocol : MessengerParts {
   /// Completes a message. Either it has reached its completion level, or it has failed because the member
   /// `culprit` did not get it.
   void finish(std::uint64_t token, Status status, const SocketAddress& culprit);
-  /// Returns a segment with the fields that do not depend on how the stream splits the message.
+  /// Returns a segment in which only those fields are set that do not depend on how the stream splits the
+  /// message.
   static wire::Segment shape_of(const SendOp& op);
 
   // --- receiver; `assembly`: the assembly of the stream in which the segment arrived ---

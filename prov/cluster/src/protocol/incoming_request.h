@@ -1,7 +1,7 @@
 // Requests that wait for bytes from a peer: posted receives, buffers for many messages, remote reads of the
-// application, and large remote writes of the peer. The base class IncomingRequest holds what PullReceiver
-// needs. `kind` names the type of a request. All requests live in one pool (IncomingPool). A pull carries the
-// request's id, and the peer returns the id with the bytes.
+// application, and large remote writes of the peer. The base class IncomingRequest contains what PullReceiver
+// needs, and `kind` says of which type a request is. All requests live in one pool (IncomingPool). A pull
+// carries the request's id, and the peer returns this id with the bytes.
 #pragma once
 
 #include <cstdint>
@@ -19,16 +19,16 @@
 
 namespace cluster::protocol {
 
-/// How far a request has got with the bytes that it wants. PullReceiver pulls them from the front, and
-/// DirectCopy may copy them from the back.
+/// How many of the wanted bytes a request has. PullReceiver pulls bytes from the front, and DirectCopy may
+/// copy bytes from the back.
 struct PullProgress {
-  std::size_t wanted = 0;     ///< all bytes that the request wants
+  std::size_t wanted = 0;     ///< number of bytes that the request wants
   std::size_t requested = 0;  ///< bytes requested so far, from the front
   std::size_t end = 0;        ///< DirectCopy has copied the bytes from here on
   std::size_t arrived = 0;    ///< pulled bytes that have arrived
   std::size_t copied = 0;     ///< bytes that this side has copied from the sender's memory
   std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: none
-  /// How far a read by an RDMA device has got. Until it is over, nothing is pulled.
+  /// The state of a read by an RDMA device. This side pulls nothing until the read is over.
   enum class Device : std::uint8_t { none, asked, reading } device = Device::none;
 
   bool complete() const { return arrived + copied == wanted; }
@@ -41,10 +41,10 @@ struct MessageHeader {
   bool tagged = false;
   bool has_data = false;
   bool confirm = false;   ///< the sender waits for `done`
-  bool internal = false;  ///< no receive of the application matches the message
+  bool internal = false;  ///< an internal message; no receive of the application matches it
   std::uint64_t tag = 0;
   std::uint64_t data = 0;    ///< remote completion data
-  std::uint64_t source = 0;  ///< announced messages: address of the bytes in the sender's memory, if offered
+  std::uint64_t source = 0;  ///< announced messages: address in the sender's memory; 0: not offered
   std::size_t total = 0;
 };
 inline MessageHeader header_of(const wire::Segment& first, std::size_t total) {
@@ -70,8 +70,8 @@ struct IncomingRequest {
   std::uint32_t id = 0;
   const Kind kind;
   bool report = true;
-  std::uint32_t sender_id = 0;  ///< id of the peer's request, if that was announced or waits for confirmation
-  Channel* channel = nullptr;   ///< the sender's channel, once it is known
+  std::uint32_t sender_id = 0;  ///< id of the peer's request, if announced or waiting for `done`
+  Channel* channel = nullptr;   ///< the sender's channel; null until the sender is known
   void* context = nullptr;
   IovArray<Bytes> slices;
   std::size_t base = 0;      ///< where the request begins in the slices
@@ -80,7 +80,7 @@ struct IncomingRequest {
   PullProgress pull;
   Hook<IncomingRequest> waiting;  ///< PullBudget::waiting
   Hook<IncomingRequest> direct;   ///< DirectCopy
-  Hook<IncomingRequest> member;   ///< Channel::incoming, while the request pulls
+  Hook<IncomingRequest> member;   ///< Channel::incoming, while bytes are pulled or read by a device
   Time noted{};                   ///< when note() first saw the request (pending_operations.h)
 
   std::span<const Bytes> buffers() const { return slices.all(); }
@@ -103,7 +103,7 @@ struct RecvRequest : IncomingRequest {
   Hook<RecvRequest> bucket;  ///< PostedIndex
   std::uint64_t number = 0;  ///< PostedIndex: position in the order of posting
   bool indexed = false;      ///< PostedIndex: the receive is in a view
-  bool plain = false;        ///< takes one message, has one slice, and reports its completion
+  bool plain = false;        ///< one message, one slice, reported on success; neither internal nor deferred
   bool tagged = false;
   bool internal = false;  ///< waits for an internal message
   bool deferred = false;  ///< belongs to a deferred work queue
@@ -132,11 +132,11 @@ struct RecvRequest : IncomingRequest {
 struct MultiRecvBuffer : RecvRequest {
   MultiRecvBuffer() : RecvRequest(Kind::multi_recv_buffer) {}
 
-  std::size_t min_free = 0;    ///< the buffer is closed when fewer bytes than this are free
+  std::size_t min_free = 0;    ///< when fewer bytes are free, the buffer is closed
   std::size_t used = 0;        ///< bytes given to pieces
   std::size_t pieces = 0;      ///< pieces that are not complete
   bool closed = false;         ///< takes no more messages; released with its last piece
-  Status status = Status::ok;  ///< why it was closed, unless it was full
+  Status status = Status::ok;  ///< not `ok`: why the buffer was closed before it was full
 };
 
 /// One remote range of a read of this side.
@@ -155,7 +155,7 @@ struct RemoteWrite {
   bool last = true;  ///< the last range of the write
 };
 
-/// One remote range of a peer's large write, pulled into a memory region.
+/// One remote range of a peer's large write. This side pulls the bytes into a memory region.
 struct WriteTarget : IncomingRequest {
   WriteTarget() : IncomingRequest(Kind::write_target) {}
 

@@ -72,7 +72,7 @@ template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>
 void UnexpectedIndex::View<hook>::remove(UnexpectedMessage& message) {
   if (!used) return;
   messages.remove(message);
-  used = messages.size() > 0;  // an empty view is given up, because later lookups may be of another kind
+  used = messages.size() > 0;  // gives up an empty view: later lookups may be of another kind
 }
 
 template <Hook<UnexpectedMessage> UnexpectedMessage::*hook>

@@ -1,6 +1,7 @@
-// Decides whether a message matches a receive, and indexes large numbers of receives and messages. A message
-// and a receive that match have the same key under the receive's mask (match_key). So an index needs no more
-// than two lookups for each mask: one with the message's sender, and one for receives from any sender.
+// Decides whether a message matches a receive, and indexes large numbers of receives and messages. Under the
+// receive's mask, a receive and each message that it matches have the same key (match_key). To find a
+// receive, an index needs two lookups for each mask: one with the message's sender, and one for receives from
+// any sender.
 #pragma once
 
 #include <array>
@@ -26,10 +27,11 @@ inline std::uint64_t match_key(const Channel* channel, std::uint64_t tag, std::u
 }
 
 /// An index of many posted receives. Programs use only a few masks: the exact tag, any tag, or some bits of
-/// the tag. All receives with the same mask form a view. find() looks up a message in each view under its
-/// masked tag, once with its sender and once for any sender. Receives are numbered in the order of posting,
-/// and the match with the lowest number wins. If there are more than kViews masks, the receives with further
-/// masks share a list, which find() walks.
+/// the tag. All receives with the same mask form a view. In each view, find() makes two lookups with the
+/// masked tag of the message: one with the message's sender, and one for any sender. Receives are numbered in
+/// the order of posting, and the match with the lowest number wins. Receives that fit into no view share a
+/// list, which find() walks. A receive fits into no view if there are more than kViews masks, or if there is
+/// no memory.
 class PostedIndex {
  public:
   /// Returns true while the index contains a receive.
@@ -64,9 +66,9 @@ class PostedIndex {
 
 /// An index of many unexpected messages. A receive may look for a message under any mask, so the keys are not
 /// known until receives show which masks they use. A lookup has a mask, and asks for one sender or for any
-/// sender. These two properties are the kind of the lookup. If lookups of one kind cause two long walks in a
-/// row, this kind gets a view. There are two views, and a new view replaces the older of them. Lookups of
-/// other kinds walk the list.
+/// sender. These two properties are the kind of the lookup. If two long walks in a row belong to lookups of
+/// the same kind, this kind gets a view. There are two views, and a new view replaces the older of them.
+/// Lookups of other kinds walk the list of stored messages.
 class UnexpectedIndex {
  public:
   UnexpectedIndex() = default;
@@ -76,7 +78,7 @@ class UnexpectedIndex {
   void remove(UnexpectedMessage& message);
 
   struct Result {
-    bool known = false;                    ///< false: no view for this kind of lookup, so walk the list
+    bool known = false;  ///< false: this kind of lookup has no view, so the caller must walk the list
     UnexpectedMessage* message = nullptr;  ///< the first match that is available
   };
   Result find(const Channel* from, std::uint64_t tag, std::uint64_t ignore);

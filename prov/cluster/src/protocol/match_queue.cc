@@ -15,7 +15,7 @@ auto* first_of(const List& list, Fits&& fits) {
 
 /// A walk of this many steps costs about as much as a lookup in an index.
 constexpr std::size_t kWalkMax = 32;
-constexpr std::size_t kFew = 16;  ///< the number of receives that match_among_few() checks
+constexpr std::size_t kFew = 16;  ///< the largest number of receives that match_among_few() checks
 
 }  // namespace
 
@@ -91,7 +91,7 @@ UnexpectedMessage* MatchQueue::search(const Channel* from, std::uint64_t tag, st
   return message;
 }
 
-/// If there is no memory for an index, the next lookup walks the list again.
+/// If there is no memory for an index, later lookups walk the list again.
 void MatchQueue::index_unexpected(bool directed, std::uint64_t ignore) {
   enough_memory_for([&] { unexpected_index_.walked(directed, ignore, stored_.front()); });
 }

@@ -1,11 +1,12 @@
-// A match queue holds posted receives and unexpected messages. Receives match in the order of posting,
-// whether they name their sender (directed) or accept any sender (wildcard). Messages are found in the order
-// of arrival.
+// A match queue contains posted receives and unexpected messages. A message takes the oldest receive that
+// matches, whether this receive names its sender (directed) or accepts any sender (wildcard). A receive takes
+// the oldest message that matches.
 //
-// Most programs have few receives and few stored messages, or match them in order. In both cases, walking the
-// list is fastest. After a walk of more than kWalkMax steps along the receives, or two such walks along the
-// messages, the queue builds an index (match_index.h). With an index, a lookup among ten thousand entries
-// costs no more than a lookup among a few.
+// Most programs have few receives and few stored messages, or match them in order. In both cases, a walk
+// along the list is fastest. After one walk of more than kWalkMax steps along the receives, the queue indexes
+// the receives. After two such walks of the same kind along the messages, it indexes the messages
+// (match_index.h). With an index, a lookup among ten thousand entries costs no more than a lookup among a
+// few.
 #pragma once
 
 #include <array>
@@ -50,10 +51,10 @@ class MatchQueue {
   bool would_match(const Channel* channel, std::uint64_t tag) { return first_fit(channel, tag) != nullptr; }
   /// Returns the first posted receive with this context, or null. The receive stays in the queue.
   RecvRequest* find_context(const void* context) const;
-  /// Returns the first posted receive that matches only this channel, or null. The receive stays in the
-  /// queue.
+  /// Returns the first posted receive that accepts messages of this channel alone, or null. The receive stays
+  /// in the queue.
   RecvRequest* find_directed(const Channel* channel) const;
-  /// Returns the first posted receive that matches any sender, or null. The receive stays in the queue.
+  /// Returns the first posted receive that accepts any sender, or null. The receive stays in the queue.
   RecvRequest* find_wildcard() const { return find_directed(nullptr); }
   /// Returns the receives that wait for a message, in the order of posting.
   const List<RecvRequest, &RecvRequest::queue>& posted() const { return posted_; }
@@ -95,7 +96,7 @@ class MatchQueues {
   MatchQueue& application(bool tagged) { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
   const MatchQueue& application(bool tagged) const { return tagged ? queues_[kTagged] : queues_[kUntagged]; }
   MatchQueue& internal() { return queues_[kInternal]; }
-  /// Returns the queue to which a message, or a receive for it, belongs.
+  /// Returns the queue to which this message or receive belongs.
   template <typename Message>
   MatchQueue& of(const Message& message) {
     return message.internal ? internal() : application(message.tagged);

@@ -7,11 +7,11 @@
 namespace cluster::protocol {
 namespace {
 
-/// One peer may fill at most the store's capacity divided by this number. That is far more than the credit
-/// and the announcements of a correct sender need.
+/// One peer may have at most `unexpected_max` divided by this number of messages in the store. The credit and
+/// the announcements of a correct sender need far less.
 constexpr std::size_t kPartOfOne = 8;
-/// All peers outside the address vector together may fill at most the store's capacity divided by this
-/// number. The rest remains for known peers.
+/// While the store is filled to 1 / kPartOfUnknown or more, messages from peers outside the address vector
+/// stay outside. The rest of the store remains for known peers. (matcher.h names the exceptions.)
 constexpr std::size_t kPartOfUnknown = 2;
 
 void fill(RecvRequest& receive, const RecvOp& op, Channel* from) {
@@ -134,7 +134,7 @@ Status Matcher::post_buffer(Channel* from, const RecvOp& op) {
   return Status::ok;
 }
 
-/// Posts the buffer, and gives it the stored messages that match.
+/// Posts the buffer, and gives the stored messages that match to the buffer.
 void Matcher::fill_buffer(MultiRecvBuffer& buffer) {
   queues_.of(buffer).post(buffer);
   pulls_.multi_receive().hold(buffer);
@@ -297,8 +297,8 @@ void Matcher::drop_and_release(UnexpectedMessage& message) {
   if (charge > 0) control_.release(channel, charge);
 }
 
-/// Must be called whenever the store has changed. While all peers together have stored less than the part of
-/// any peer, no peer can have exceeded its part. Then `scarce_` is false.
+/// Must be called whenever the store has changed. While all messages together stay below every limit of the
+/// store, `scarce_` is false, because no peer can have reached a limit.
 void Matcher::update_scarce() {
   scarce_ = messages_.alive() >= context_.settings.unexpected_max / kPartOfOne ||
             bytes_ >= context_.settings.unexpected_bytes_max / kPartOfUnknown;
@@ -314,8 +314,8 @@ bool Matcher::ready_when_scarce(const Channel& channel, const wire::Segment& seg
   const bool capacity = messages_.alive() < settings.unexpected_max / part &&
                         bytes_ < settings.unexpected_bytes_max / part &&
                         channel.unexpected.count < settings.unexpected_max / kPartOfOne;
-  // The segment for which this side waits may lie behind this message. If the message had to wait, each side
-  // would wait for the other forever.
+  // The segment for which this side waits may lie behind this message. If the message had to wait, that
+  // segment would never arrive.
   const bool waited_for = channel.waits_for_peer() && messages_.alive() < settings.unexpected_hard_max / part;
   return capacity || waited_for || queues_.of(segment).would_match(&channel, segment.tag) ||
          shares_receive_for(channel, segment);

@@ -87,7 +87,8 @@ void Messenger::arrive_datagram(Channel& channel, const wire::Segment& segment, 
   if (message == nullptr) ++context_.counters.datagrams_dropped;
 }
 
-/// Called when the peer has finished with a request of this side, or has refused it. `status` says which.
+/// Called when the peer has answered a request of this side. If `status` is not Status::ok, the request has
+/// failed or the peer refuses it.
 void Messenger::on_answer(Channel& channel, const wire::Segment& segment, Status status) {
   using Kind = OutgoingRequest::Kind;
   OutgoingRequest* const request = outgoing_.find(channel, segment.id);
@@ -129,8 +130,9 @@ bool Messenger::pump(Channel& channel) {
   return channel.tx.empty();
 }
 
-/// Posts operations before bulk, because most operations are short. Long operations take turns with bulk.
-/// Otherwise an endless series of long operations would block bulk forever.
+/// Posts ordered requests before bulk requests, because most ordered requests are short. Long ordered
+/// requests alternate with bulk requests. Otherwise an endless series of long ordered requests would block
+/// the bulk requests forever.
 void Messenger::take_turns(Channel& channel) {
   TxQueues& tx = channel.tx;
   bool ordered_goes = true;
@@ -153,7 +155,7 @@ void Messenger::take_turns(Channel& channel) {
 }
 
 /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
-/// Returns true if the carrier has taken the whole request, which has left the queue in this case.
+/// Returns true if the request has left the queue.
 bool Messenger::advance(OutgoingRequest& request) {
   using Kind = OutgoingRequest::Kind;
   if (outgoing_.must_wait(request)) return false;

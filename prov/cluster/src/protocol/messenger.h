@@ -1,5 +1,5 @@
-// The messenger is the protocol of one endpoint. It turns operations into segments, and segments into
-// completions. It knows messages, matching, credit and remote memory. It knows nothing about frames, rings or
+// The messenger is the protocol of one endpoint. It turns operations into segments, and arriving segments
+// into completions. It knows messages, matching, credit and remote memory, but nothing about frames, rings or
 // threads. It learns the time only from its arguments.
 //
 // The parts with their own state are in messenger_parts.h. Above them:
@@ -8,7 +8,7 @@
 //   AtomicProtocol                     both sides of atomics
 // The messenger itself passes arriving segments to these parts. When a carrier has space, the messenger posts
 // what waits on the carrier's channel: first the control segments, then the requests of the ordered queue,
-// then those of the bulk queue. Only long operations in the ordered queue take turns with bulk requests.
+// then those of the bulk queue. Only long requests of the ordered queue alternate with bulk requests.
 //
 // The engine calls the messenger under the engine lock and drives the carriers. The messenger only posts
 // segments to the carriers. Nothing here blocks: if the carrier has no space, the channel keeps the segment,
@@ -31,7 +31,7 @@ class Messenger {
 
   void attach(const EndpointBindings& bindings) { context_.bindings = bindings; }
 
-  // --- operations; `channel` must have a carrier. Status::again: no capacity, repeat after progress ---
+  // --- operations; `channel` must have a carrier. Status::again: no capacity now; call again later ---
   Status send(Channel& channel, const SendOp& op) {
     Status status;
     return eager_.post_now(channel, op, status) ? status : enqueue(channel, op);
@@ -63,7 +63,7 @@ class Messenger {
     for (const Token token : tokens) outgoing_.acked(token, direct);
   }
   /// Called by the transport whose device has read the first `bytes` bytes for the receive `id`, and reads no
-  /// more. The receiver pulls the rest, if there is any.
+  /// more. If any bytes are missing, this side pulls them.
   void device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
     pulls_.device_read(channel, id, bytes);
   }
@@ -72,7 +72,7 @@ class Messenger {
     acked(tokens, no_reader);
   }
   /// Called when a peer is lost. All operations in progress with the peer end with `status`, and the channel
-  /// is reset. Stored messages stay if they are complete. Otherwise only their headers stay
+  /// is reset. Complete messages of the peer stay in the store, and so do the headers of incomplete ones
   /// (Matcher::fail_messages). If `directed` is true, receives that wait for this peer alone end too.
   void fail(Channel& channel, Status status, bool directed);
 
@@ -101,7 +101,7 @@ class Messenger {
   /// Returns true if only transports may still have work. Each transport itself knows when it needs another
   /// turn.
   bool idle_but_for_accesses() const { return !control_.busy() && pulls_.idle(); }
-  /// Returns true if a device reads messages of peers, or is about to.
+  /// Returns true if a device is reading messages of peers, or may soon begin.
   bool device_reading() const { return pulls_.device_reading(); }
   /// Returns the part that lists channels for the engine: those with segments to post, and those with
   /// segments to transmit.
@@ -110,11 +110,12 @@ class Messenger {
   void remind(Channel& channel) { control_.advertise_credit(channel); }
 
   const EndpointBindings& bindings() const { return context_.bindings; }
-  /// Returns the parts, for other components that complete messages: the fast lane (shm/fast_lane.h) and the
+  /// Returns the parts, for the lanes (shm/fast_lane.h, shm/access_lane.h, reliability/frame_lane.h) and the
   /// groups.
   const MessengerParts& parts() const { return parts_; }
 
-  /// Returns true if an operation is in progress.
+  /// Returns true if an operation of this side or a response to a peer is in progress, or if a receive is
+  /// posted.
   bool under_way() const { return outgoing_.alive() + pulls_.pool().alive() != 0 || rma_.pending(); }
   /// Returns true if a receive, a message or a request in this messenger refers to the channel.
   bool references(const Channel& channel) const;

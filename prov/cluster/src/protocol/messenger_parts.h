@@ -10,8 +10,8 @@ namespace cluster::protocol {
 struct MessengerParts {
   const Context& context_;
   CompletionReporter& reporter_;  ///< reports completions and updates counters
-  ControlSender& control_;        ///< control segments; lists of channels with segments to post
-  OutgoingRequests& outgoing_;    ///< operations of this side and responses to peers: memory, limit, order
+  ControlSender& control_;        ///< sends control segments; lists channels with segments to post
+  OutgoingRequests& outgoing_;    ///< operations of this side, and responses to peers
   PullReceiver& pulls_;           ///< requests whose bytes this side pulls from peers
   Matcher& matcher_;              ///< posted receives and unexpected messages
 };

@@ -1,13 +1,13 @@
 // Buffers that take many messages (FI_MULTI_RECV). Such a buffer keeps its place in the queue of posted
-// receives. Each message that matches gets its own receive, called a piece, which is cut from the front of
-// the free space. Pieces are packed without gaps, in the order of matching. A message longer than the free
-// space is truncated.
+// receives. Each message that matches gets its own receive, called a piece. The memory of the piece is the
+// front of the free space. So pieces lie without gaps, in the order of matching. A message longer than the
+// free space is truncated.
 //
 // The buffer is closed when fewer bytes than its minimum are free, or when the application or a failure ends
-// it. A closed buffer leaves the queue. The last piece of the buffer may complete later; then the buffer is
-// complete, too. The release of the buffer is reported exactly once, after all messages. If the last piece
-// succeeds and is not truncated, the completion of this piece normally reports the release as well. Otherwise
-// a separate entry reports the release.
+// it. A closed buffer leaves the queue. Pieces of the buffer may complete later, and the buffer is complete
+// with the last of them. Its release is reported exactly once, after all messages. If the last piece succeeds
+// and is not truncated, the completion of this piece normally reports the release as well. Otherwise a
+// separate entry reports the release.
 #pragma once
 
 #include "protocol/completion_reporter.h"
@@ -24,7 +24,7 @@ class MultiReceive {
   RecvRequest* cut(MultiRecvBuffer& buffer, std::size_t total);
   /// Closes a buffer that the caller has taken out of the queue.
   void close(MultiRecvBuffer& buffer, Status status);
-  /// Reports a piece and releases its request. After the last piece of a closed buffer, it releases the
+  /// Reports a piece and releases the piece's request. After the last piece of a closed buffer, releases the
   /// buffer's request too.
   void complete_piece(RecvRequest& piece, Status status);
 

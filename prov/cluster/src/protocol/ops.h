@@ -1,5 +1,5 @@
-// The requests of the application, one struct for each kind of operation: messages, receives, remote writes,
-// reads and atomics. api/ turns every variant of a libfabric call into one of these structs. The layers below
+// The operations of the application, one struct for each kind: sends, receives, remote writes, reads and
+// atomics. api/ turns every variant of a libfabric call into one of these structs. The components below api/
 // use no types of libfabric.
 #pragma once
 
@@ -18,17 +18,17 @@ inline constexpr std::size_t kIovMax = 8;                        ///< iov_limit
 inline constexpr std::size_t kInjectMax = 1024;                  ///< inject_size, bytes
 inline constexpr std::uint64_t kAddrUnspec = ~std::uint64_t{0};  ///< FI_ADDR_UNSPEC
 
-/// Says which operations to the same peer take effect in order, at any size (FI_ORDER_*). For example,
-/// `read_after_write` means that a read must not overtake an earlier write. Messages never overtake messages
-/// or earlier writes, and atomics never overtake each other, whatever is set here. Each order that is set
-/// here may make operations wait.
+/// Says which operations to the same peer take effect in order, whatever their size (FI_ORDER_*). For
+/// example, `read_after_write` means that a read must not overtake an earlier write. Messages never overtake
+/// messages or earlier writes, and atomics never overtake each other, whatever is set here. Each order that
+/// is set here may make operations wait.
 struct Ordering {
   bool read_after_read = false;
   bool read_after_write = false;
   bool write_after_read = false;
   bool write_after_write = false;
   bool send_after_read = false;
-  bool read_after_send = false;   ///< only accesses that the initiator performs alone can overtake sends
+  bool read_after_send = false;   ///< matters only for reads that the initiator performs alone
   bool write_after_send = false;  ///< the same as read_after_send, for writes
 };
 
@@ -36,8 +36,8 @@ struct Ordering {
 enum class CompletionLevel : std::uint8_t {
   inject,    ///< the application may change the buffer
   transmit,  ///< the peer's library has the message
-  delivery,  ///< the peer's protocol has put it into a receive or into its unexpected store
-  match,     ///< a receive of the peer's application has taken it
+  delivery,  ///< the peer's protocol has put the message into a receive or into its store
+  match,     ///< a receive of the peer's application has taken the message
 };
 
 struct SendOp {
@@ -52,10 +52,10 @@ struct SendOp {
   bool has_data = false;
   bool inject = false;  ///< the caller may change the buffers on return; length <= kInjectMax
   bool report = true;   ///< write a completion on success (failures always write one)
-  /// FI_MORE: another operation follows at once, so do not transmit for this one alone
+  /// FI_MORE: another operation follows at once, so this one alone need not be transmitted
   bool more = false;
   bool fence = false;     ///< begin after all earlier operations to this peer are complete
-  bool internal = false;  ///< for the peer's InternalListener, never for a receive of the application
+  bool internal = false;  ///< an internal message: no receive of the application matches it
   bool deferred = false;  ///< of a deferred work queue; DeferredListener learns the outcome
   CompletionLevel completion_level = CompletionLevel::transmit;
 };
@@ -73,9 +73,9 @@ struct RecvOp {
   bool deferred = false;  ///< of a deferred work queue; DeferredListener learns the outcome
   bool report = true;
   Peek peek = Peek::none;  ///< look for an unexpected message instead of posting
-  /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which are packed without
-  /// gaps. The buffer takes no more messages when fewer bytes than this are free. The buffer must have one
-  /// slice.
+  /// If this is not 0, the receive is a buffer for many messages (FI_MULTI_RECV), which lie in the buffer
+  /// without gaps. When fewer bytes than this are free, the buffer takes no more messages. The buffer must
+  /// have one slice.
   std::size_t min_multi_recv = 0;
   bool recv_claimed = false;     ///< receive the message claimed earlier with this context
   bool discard_claimed = false;  ///< discard the message claimed earlier with this context
@@ -117,7 +117,7 @@ struct RmaOp {
   std::uint64_t to = 0;  ///< address handle
   void* context = nullptr;
   MemoryHandles handles = nullptr;  ///< handles of the local buffers, only read during the call; null: none
-  bool inject = false;              ///< the caller may change its data on return; ignored for a read
+  bool inject = false;              ///< the caller may change the buffers on return; ignored for a read
   bool report = true;
   bool more = false;      ///< FI_MORE
   bool fence = false;     ///< begin after all earlier operations to this peer are complete

@@ -1,9 +1,9 @@
 // Requests that post segments to a peer. A request stands for a message, remote write, read or atomic of the
 // application, or for a response to an operation of the peer. Each of these has its own type with the base
-// class OutgoingRequest, and `kind` names the type. The queues of a channel hold OutgoingRequests.
+// class OutgoingRequest, and `kind` says which type it is. The queues of a channel contain OutgoingRequests.
 //
 // All requests live in the pool of the class OutgoingRequests. A segment carries the id of its request, and
-// the answer returns the id.
+// the peer's answer returns this id.
 #pragma once
 
 #include <algorithm>
@@ -91,24 +91,25 @@ struct OutgoingRequest {
   };
   enum class State : std::uint8_t {
     queued,     ///< the carrier has not taken all of it yet
-    posted,     ///< the carrier has all of it; waits for answers, if any
-    submitted,  ///< the transport accesses the peer's memory, and will report the end
+    posted,     ///< the carrier has all of it, or a part has failed; waits for answers, if any
+    submitted,  ///< the transport is accessing the peer's memory, and will report the end
     announced,  ///< the receiver pulls the bytes; the request waits for `done`
   };
 
   std::uint32_t id = 0;
   const Kind kind;
   State state = State::queued;
-  Status status = Status::ok;  ///< reported by the peer
+  Status status = Status::ok;  ///< the outcome so far, as the peer has reported it
   bool fence = false;
   bool report = true;
-  /// Posted segments that are not acknowledged yet (messages, writes) or not answered yet (atomics).
+  /// Messages and announced writes: posted tokens that the transport has not reported yet. Atomics: posted
+  /// parts that the peer has not answered yet.
   std::uint32_t unanswered = 0;
   Channel* channel = nullptr;
   void* context = nullptr;
   std::size_t length = 0;
   std::size_t posted = 0;             ///< bytes that the carrier has taken
-  std::unique_ptr<std::byte[]> copy;  ///< bytes of an injected operation that had to queue, or of a response
+  std::unique_ptr<std::byte[]> copy;  ///< bytes of an injected operation that had to wait, or of a response
   Hook<OutgoingRequest> queue_hook;   ///< TxQueues::ordered or TxQueues::bulk
   Hook<OutgoingRequest> member;       ///< Channel::outgoing or RmaState::responses
   Time noted{};                       ///< when note() first saw the request (pending_operations.h)
@@ -128,20 +129,21 @@ std::uint8_t message_flags(const Message& message) {
                                    (message.internal ? wire::segment_flag::kInternal : 0));
 }
 
-/// A range of a message that the receiver has requested and the carrier has not taken yet.
+/// A range of a message or write that the receiver has requested and the carrier has not taken yet.
 struct PullRange {
   std::uint64_t offset = 0;
   std::uint64_t end = 0;
   std::uint64_t address = 0;  ///< where the bytes belong in the receiver's memory; 0: not offered
 };
 
-/// The largest number of requested ranges of one message that wait for the carrier. Adjacent ranges count as
-/// one, unless they carry an address. A correct peer needs only a few ranges, because its pulls continue each
-/// other, and arrive in order except after a loss. A peer that requests more ranges violates the protocol.
+/// The largest number of requested ranges of one request that wait for the carrier. A range that begins where
+/// another ends is joined with it, unless one of them carries an address. A correct peer needs only a few
+/// ranges: each of its pulls continues the one before, and pulls arrive in order except after a loss. A peer
+/// that requests more ranges violates the protocol.
 inline constexpr std::size_t kPullsMax = 8;
 
-/// The ranges of one message that the peer has requested and the carrier has not taken yet, in the order of
-/// the requests. The constructor leaves the elements uninitialized.
+/// The ranges of one request that the peer has requested and the carrier has not taken yet, in the order in
+/// which the peer requested them. The constructor leaves the elements uninitialized.
 class PullRanges {
  public:
   PullRanges() {}
@@ -171,8 +173,8 @@ class PullRanges {
   };
 };
 
-/// The common base of messages and remote writes. The sender announces long ones, and the receiver pulls
-/// them.
+/// The common base of messages and remote writes. The sender announces a long message or write, and the
+/// receiver pulls its bytes.
 struct PulledRequest : OutgoingRequest {
   IovArray<ConstBytes> slices;
   std::size_t base = 0;           ///< where the request begins in the slices
@@ -199,8 +201,8 @@ struct SendRequest : PulledRequest {
   bool tagged = false;
   bool internal = false;
   bool deferred = false;    ///< belongs to a deferred work queue
-  bool alone = false;       ///< the carrier took it at once as one segment, which does not name the request
-  bool rendezvous = false;  ///< announced instead of eager; decided when the message's turn comes
+  bool alone = false;       ///< the carrier took it at once, as a segment that does not carry the id
+  bool rendezvous = false;  ///< announced, not eager; decided when it reaches the head of the queue
 };
 
 /// One remote range of a write.
@@ -220,17 +222,18 @@ struct AtomicRequest : OutgoingRequest {
   IovArray<ConstBytes> operands;
   IovArray<ConstBytes> compares;
   IovArray<Bytes> results;
-  std::size_t base = 0;  ///< where the range begins in operands and compares; range.base is for the results
+  std::size_t base = 0;  ///< where the range begins in operands and compares (range.base: in results)
 };
 
-/// Holds the place of a remote read in the ordered queue. The read begins when its turn comes.
+/// Keeps the place of a remote read in the ordered queue. The read begins when this request is at the head of
+/// the queue and must not wait.
 struct QueuedRead : OutgoingRequest {
   QueuedRead() : OutgoingRequest(Kind::queued_read) {}
 
   ReadRequest* read = nullptr;
 };
 
-/// The response to a part of a peer's remote read. It waits for space in the carrier.
+/// The response to a part of a peer's remote read. The response waits for space in the carrier.
 struct ReadResponse : OutgoingRequest {
   ReadResponse() : OutgoingRequest(Kind::read_response) {}
 

@@ -18,8 +18,8 @@ bool OutgoingRequests::blocked_by_rma(const Channel& channel, Kind kind) const {
 }
 
 /// A fenced operation begins when all earlier operations are complete. The last range of a write waits until
-/// all other ranges of the write are complete. The reason is that the target reports and counts the write
-/// when the last range arrives, and must not report a write that has failed.
+/// all other ranges of the write are complete. When the last range arrives, the target reports and counts the
+/// write. The target must not report a write that has failed.
 bool OutgoingRequests::must_wait(const OutgoingRequest& request) const {
   const Channel& channel = *request.channel;
   if (request.kind == Kind::write) {
@@ -46,9 +46,9 @@ bool OutgoingRequests::keep_copy(PulledRequest& request, const Gather& payload) 
   return true;
 }
 
-/// Returns true if the message is complete, so that CompletionReporter::succeeded() may report it. This is so
-/// if the carrier has taken the whole message, the peer has acknowledged it, and the message neither needs a
-/// `done` nor is deferred.
+/// Returns true if CompletionReporter::succeeded() may report the message now. For that, the carrier has
+/// taken the whole message, the peer has acknowledged all of it, and the message neither needs a `done` nor
+/// is deferred.
 bool OutgoingRequests::whole(const SendRequest& request) {
   return request.state == OutgoingRequest::State::posted && request.unanswered == 0 &&
          !request.queue_hook.linked && request.status == Status::ok &&

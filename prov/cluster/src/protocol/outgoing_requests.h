@@ -1,10 +1,10 @@
-// This side's operations in progress, and its responses to peers' operations. The class owns their memory,
-// limits their number, keeps their order, and decides when each is complete.
+// The requests of this side: its operations in progress, and its responses to peers' operations. The class
+// owns their memory, limits their number, keeps their order, and decides when each of them is complete.
 //
 // An operation waits in its channel's ordered queue until the carrier has taken it. Only the request at the
-// head of the queue is posted, so operations leave in the order in which the application posted them. Even
-// so, a later operation may take effect before an earlier one. If that is not allowed, the later operation
-// has to wait (must_wait).
+// head of the queue is posted, so operations leave in the order in which the application posted them.
+// Nevertheless a later operation could take effect before an earlier one. If the later operation must not
+// overtake the earlier one, it waits (must_wait).
 #pragma once
 
 #include <algorithm>
@@ -51,8 +51,8 @@ class OutgoingRequests {
     request.has_data = op.has_data;
     return request;
   }
-  /// Like acquire_message(), for a message that the carrier takes at once as one segment. The pool keeps the
-  /// requests of such messages and uses them again.
+  /// Like acquire_message(), for a message that the carrier takes at once as one segment. The request may be
+  /// one that the pool has kept from an earlier message.
   SendRequest& acquire_posted(Channel& channel, const ShortSend& message) {
     OutgoingRequest* const kept = pool_.take_kept();
     auto& request = kept != nullptr ? static_cast<SendRequest&>(*kept) : *pool_.acquire<SendRequest>();
@@ -71,7 +71,8 @@ class OutgoingRequests {
     channel.outgoing.push_back(request);
     return request;
   }
-  /// The same for a write of one range. Its request is not kept, because the peer knows its id.
+  /// Like acquire(), for a write of one range that the carrier takes at once. The pool does not keep this
+  /// request, because the peer knows its id.
   WriteRequest& acquire_posted(Channel& channel, const WriteOp& op) {
     auto& request = acquire<WriteRequest>(channel, op);
     request.range.remote = op.remote.front();
@@ -119,17 +120,17 @@ class OutgoingRequests {
   }
 
   /// Returns true if an operation of this kind has to wait for an operation in progress that it must not
-  /// overtake. Only reads, and the writes that count in RmaState::writes_announced, can block others, because
-  /// they may take effect at any later time. All other operations take effect in the order in which the
-  /// carrier delivers them.
+  /// overtake. Only two kinds of operations can make others wait: reads, and the writes that
+  /// RmaState::writes_announced counts. They may take effect at any later time. All other operations take
+  /// effect in the order in which the carrier delivers them.
   bool blocked(const Channel& channel, Kind kind) const {
     if (channel.rma.writes_announced == 0 && channel.rma.reads == 0) [[likely]]
       return false;
     return blocked_by_rma(channel, kind);
   }
-  /// Returns true if a queued request still has to wait for its turn.
+  /// Returns true if a request must wait although it is at the head of the ordered queue.
   bool must_wait(const OutgoingRequest& request) const;
-  /// Adds an operation to its channel's queue. Returns true if its turn has come.
+  /// Adds an operation to the ordered queue of its channel. Returns true if the operation may begin at once.
   bool enqueue(OutgoingRequest& request) const {
     auto& queue = request.channel->tx.ordered;
     queue.push_back(request);
@@ -142,16 +143,17 @@ class OutgoingRequests {
     request.channel->tx.ordered.remove(request);
     request.state = state;
   }
-  /// Copies the bytes of an injected operation that has to queue, because the caller may change its buffer.
-  /// If there is no memory for the copy, ends the operation with Status::no_memory and returns false.
+  /// Copies the bytes of an injected operation that has to wait, because the application may change its
+  /// buffer. If there is no memory for the copy, ends the operation with Status::no_memory and returns false.
   bool keep_copy(PulledRequest& request, const Gather& payload);
 
-  // A token contains the id of its request. A high bit keeps tokens different from 0, which means no token.
+  // A token contains the id of its request. A high bit makes each token different from 0, because 0 means
+  // that there is no token.
   static Token token_of(const OutgoingRequest& request) { return Token{1} << 32 | request.id; }
   /// Processes a token that the carrier has reported. A message that succeeds is reported to `direct`.
   void acked(Token token, DirectSuccesses& direct);
-  /// Returns the write with this id if the next answer completes it, and with it the whole operation.
-  /// Otherwise returns null.
+  /// Returns the write with this id if the next answer completes the whole operation of the write. Otherwise
+  /// returns null.
   WriteRequest* find_posted_write(const Channel& channel, std::uint32_t id) {
     OutgoingRequest* const request = find(channel, id);
     if (request == nullptr || request->kind != Kind::write || request->unanswered != 0 ||

@@ -118,7 +118,8 @@ void note(Channel& channel, Time now) {
        each = channel.outgoing.before(*each)) {
     each->noted = now;
   }
-  // Receives enter this list when their messages arrive, so new ones may be anywhere.
+  // Receives enter this list when their messages arrive, and some of them were noted before. So an operation
+  // that was not noted may be anywhere in the list.
   for (IncomingRequest* each = channel.incoming.front(); each != nullptr;
        each = channel.incoming.after(*each)) {
     if (each->noted == Time{}) each->noted = now;

@@ -1,12 +1,12 @@
-// Lists what an endpoint has in progress, for the program cluster-info: each operation with its peer, its
-// age, and what it waits for.
+// Lists the operations that an endpoint has in progress, for the program cluster-info. The list says of each
+// operation which peer it concerns, how old it is, and what it waits for.
 //
-// Posting an operation does not read the clock, because that would slow down each message. Instead, note()
-// writes the time into all operations that it has not seen before. The engine calls note() a few times a
-// second while an operation is in progress. Therefore the listed age of an operation is too short by up to
-// the time between two calls. An operation that note() has not seen has no age. Most lists of operations are
-// in the order of posting. note() visits such a list from the end, and stops at the first operation that it
-// has seen before.
+// The functions that post operations do not read the clock, because that would slow down each message.
+// Instead, note() writes the time into all operations that it has not seen before. The engine calls note() a
+// few times a second while an operation is in progress. Therefore the listed age of an operation may be too
+// short, by at most the time between two calls. An operation that note() has not seen has no age. Most lists
+// of operations are in the order of posting. note() visits such a list from the end, and stops at the first
+// operation that it has seen before.
 #pragma once
 
 #include <cstddef>
@@ -39,12 +39,13 @@ struct StoredMessage {
   std::uint64_t tag = 0;
 };
 
-/// Appends the oldest stored messages to `into` until `into` has `most` entries.
+/// Appends messages that no receive has matched to `into`, until `into` has `most` entries. The messages are
+/// in the order of arrival, one queue after the other.
 void collect(const Matcher& matcher, std::vector<StoredMessage>& into, std::size_t most);
 /// Sets `noted` to `now` in each posted receive that has no message yet and was not noted before.
 void note(const Matcher& matcher, Time now);
 void collect(const Matcher& matcher, std::vector<PendingOperation>& into);
-/// The same two functions for all other operations in progress with one peer.
+/// These two functions do the same for all other operations in progress with one peer.
 void note(Channel& channel, Time now);
 void collect(const Channel& channel, std::vector<PendingOperation>& into);
 

@@ -86,7 +86,7 @@ bool PullBudget::check_stalls(Time now) {
     share->arrived = 0;
   }
   if (!lent) return false;
-  timed_.armed = false;  // the timed pull may be one of those that do not arrive; the next pull is timed
+  timed_.armed = false;  // the answer to the timed pull may never arrive; the next pull is timed
   if (last_host_delay_ <= kHostDelayMax) slow_down(limit_ / 2);
   return true;
 }

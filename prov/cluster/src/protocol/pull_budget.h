@@ -1,29 +1,33 @@
 // Limits how many bytes are pulled from all senders at once, so that many-to-one traffic overruns neither
-// this host's switch port nor its receive ring. A transport dates pulls if it reports when they leave
-// (carrier::Traits). The network transport dates its pulls. The data for all of them comes through this
-// host's switch port, so these pulls share one budget. All other pulls share another budget, of fixed size.
+// this host's switch port nor its receive ring. Some transports report when pulls leave; such pulls are dated
+// (carrier::Traits). The pulls of the network transport are dated. The bytes that they request all come
+// through this host's switch port, so dated pulls share one budget. All other pulls share another budget, of
+// fixed size.
 //
 // The budget of dated pulls adapts its size. It times one pull at a time, from the transmission of the pull
 // until the first requested bytes arrive, and subtracts the delay in both hosts. The smallest recent time is
-// the base delay. Any time beyond the base delay is queueing behind other pulled bytes. At first the budget
-// doubles with each timed pull. When a timed pull has queued longer than kTarget, the budget shrinks in
-// proportion, at most by half. Afterwards it grows by an eighth with each timed pull that queues at most
-// kTarget. After a few timed pulls in a row with hardly any queueing, it doubles again. For example, the
-// budget is tens of kilobytes for a gigabit port, and a megabyte for a link at memory speed. The budget never
-// shrinks below kBudgetMin, which fits into the smallest switch buffers (64 KB). Without this minimum, one
-// slow sender could keep the budget small forever.
+// the base delay. Any time beyond the base delay counts as queueing behind other pulled bytes. At first the
+// budget doubles with each timed pull. When a timed pull has queued longer than kTarget, the budget shrinks
+// in proportion, at most by half. Afterwards the budget grows by an eighth with each timed pull that queues
+// at most kTarget. After a few timed pulls in a row with hardly any queueing, it doubles again. The budget
+// grows only if a request had to wait for it. For example, the budget is tens of kilobytes for a gigabit
+// port, and a megabyte for a link at memory speed. The budget never shrinks below kBudgetMin, because so many
+// bytes fit into the smallest switch buffers (64 KB). Without this minimum, one slow sender could keep the
+// budget small forever.
 //
-// A peer is stalled if less than an eighth of the bytes requested from it arrives between two checks, and
-// nothing more is requested from it meanwhile. Two checks are kStallTimeout apart, or four times as long as
-// the latest timed pull took, whichever is longer. Checks are made only while requests have bytes left to
-// pull. The share of a stalled peer is lent to others, and this side requests nothing more from the peer.
-// Once the peer sends enough bytes again, it has its share again.
+// The budget of dated pulls looks for stalled peers. A peer is stalled if, between two checks, less than an
+// eighth of its bytes in flight arrives and this side requests nothing more from it. The time between two
+// checks is kStallTimeout, or four times the duration of the latest timed pull, whichever is longer. There
+// are checks only while requests have bytes left to pull. This side lends the share of a stalled peer to
+// other peers, and requests nothing more from the stalled peer. Once the peer sends enough bytes again, it
+// has its share again.
 //
-// The queueing delay does not show every full queue. If hundreds of senders start at once, the first pulls
-// are timed while the queue is full. Then the base delay is too long, and the budget grows too large. Later
-// the queue drops bytes, and senders stall. So each check that finds new stalls halves the budget, unless the
-// hosts themselves answer slowly, as on nodes with more processes than processors. Sources: Homa (SIGCOMM
-// 2018) for receiver-driven grants, Swift (SIGCOMM 2020) for the target delay.
+// The queueing delay does not show every full queue of the switch port. If hundreds of senders start at once,
+// the queue is full while the first pulls are timed. As a result the base delay is too long, and the budget
+// grows too large. Later the queue drops bytes, and senders stall. So each check that finds new stalls halves
+// the budget, unless the hosts themselves answer slowly. Hosts answer slowly, for example, if they have more
+// processes than processors. Sources: Homa (SIGCOMM 2018) for receiver-driven grants, Swift (SIGCOMM 2020)
+// for the target delay.
 #pragma once
 
 #include <algorithm>
@@ -35,13 +39,12 @@
 
 namespace cluster::protocol {
 
-/// What this side knows about the time of an arrival. Rings give no times, so pulls through rings are not
-/// timed.
+/// The time of an arrival. Rings in shared memory give no times, so pulls through rings are not timed.
 struct ArrivalInfo {
   Time now{};
   /// The sum of the delays in both hosts. The delay in the peer's host lasts from the arrival of this side's
   /// newest frame until the peer answers. The delay in this host lasts from the arrival of the answer until
-  /// this side reads it. Empty if unknown.
+  /// this side reads the answer. There is no value if the delays are unknown.
   std::optional<Duration> host_delay{};
 };
 
@@ -65,7 +68,7 @@ class PullBudget {
   }
   /// Returns true if another piece fits into the budget, or if no bytes are in flight.
   bool available() const { return in_flight_ + piece() <= limit_ || in_flight_ == 0; }
-  /// Records that a request waits because the budget is used up. The budget grows only if this has happened.
+  /// Records that a request waits because the budget is used up. The budget grows only after such a wait.
   void mark_limited() { limited_ = true; }
   std::size_t limit() const { return limit_; }
 
@@ -76,7 +79,7 @@ class PullBudget {
   /// Takes back `bytes` requested bytes that will not arrive.
   void given_up(Channel& channel, std::size_t bytes);
 
-  /// Records that the pulls requested so far are transmitted at `now`.
+  /// Records that the pulls posted so far are transmitted at `now`.
   void on_transmit(Time now) {
     if (timed_.armed && timed_.sent_at == kNever) timed_.sent_at = now;
   }
@@ -117,9 +120,9 @@ class PullBudget {
   std::size_t limit_;
   std::size_t in_flight_ = 0;  ///< requested bytes that have not arrived, except those of stalled peers
   List<PullShare, &PullShare::hook> requested_;  ///< peers with bytes in flight
-  bool limited_ = false;                         ///< a request has waited for the budget
-  bool exploring_ = true;                        ///< the budget is doubling
-  unsigned quick_ = 0;                           ///< timed pulls in a row with hardly any queueing
+  bool limited_ = false;   ///< a request has waited for the budget since the last timed pull
+  bool exploring_ = true;  ///< the budget is doubling
+  unsigned quick_ = 0;     ///< timed pulls in a row with hardly any queueing
   /// The pull that is being timed.
   struct Timed {
     std::uint32_t request = 0;

@@ -10,7 +10,8 @@ namespace {
 using Kind = IncomingRequest::Kind;
 using Device = PullProgress::Device;
 
-/// Shorter messages are pulled as segments: to register memory with a device takes as long as to copy them.
+/// This side pulls shorter messages as segments, because registering memory with a device takes as long as
+/// copying so few bytes.
 constexpr std::size_t kDeviceMin = 32 * 1024;
 
 /// Returns how many bytes to request next. Returns 0 if nothing is to be requested now.
@@ -30,8 +31,9 @@ wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
 }
 
 /// Returns the segment that requests the next piece of a read. Of all segments that request parts of a read,
-/// only the last has no kMore. When this last segment arrives, the target counts the read. To find the last
-/// segment, the function counts the ranges of the read. Therefore it must be called only once for each piece.
+/// only the last has no kMore. After the target has served this last segment, it counts the read. To find the
+/// last segment, the function counts the ranges that are completely requested. Therefore it must be called
+/// only once for each piece.
 wire::Segment request_read(ReadRequest& read, std::size_t piece) {
   const RmaRange& range = read.range;
   const bool range_requested = read.pull.requested + piece == read.pull.end;
@@ -101,7 +103,7 @@ void PullReceiver::on_exposed(Channel& channel, const wire::Segment& segment) {
   request->pull.device = Device::reading;
 }
 
-/// If the device has failed, pulls the bytes that it has not read.
+/// Pulls the bytes that the device has not read.
 void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
   IncomingRequest* const request = pool_.find(id);
   if (request == nullptr || request->channel != &channel || request->pull.device == Device::none) return;
@@ -119,7 +121,7 @@ void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t b
   schedule(budget);
 }
 
-/// Makes sure that no device writes to the memory of a request that ends.
+/// Makes sure that no device writes to the buffer of a request that ends.
 void PullReceiver::end_device(IncomingRequest& request) {
   if (request.pull.device == Device::reading && request.channel->reads != nullptr)
     request.channel->reads->abandon(request.id);
@@ -127,7 +129,8 @@ void PullReceiver::end_device(IncomingRequest& request) {
   --device_reads_;
 }
 
-/// Distributes the available budget among the waiting requests. Each request gets one pull per turn.
+/// Distributes the available budget among the waiting requests. A request that has got a pull and needs more
+/// goes to the end of the list.
 void PullReceiver::schedule(PullBudget& budget) {
   IncomingRequest* request = budget.waiting.front();
   while (request != nullptr && budget.available()) {
@@ -150,8 +153,8 @@ void PullReceiver::schedule(PullBudget& budget) {
   if (request != nullptr) budget.mark_limited();
 }
 
-/// Returns the request to which the segment's `bytes` bytes belong. Returns null if these bytes were not
-/// requested, or if the request has fewer bytes in flight.
+/// Returns the request to which the segment's `bytes` bytes belong. Returns null if this side has not
+/// requested these bytes, or if the request has fewer bytes in flight.
 IncomingRequest* PullReceiver::find_requested(const Channel& channel, const wire::Segment& segment,
                                               std::size_t bytes) {
   IncomingRequest* const request = pool_.find(segment.peer_id);
@@ -213,7 +216,7 @@ void PullReceiver::on_read_failed(Channel& channel, const wire::Segment& segment
   schedule(budget_of(channel));
 }
 
-/// Counts pulled bytes after they have been stored.
+/// Counts pulled bytes that are now stored.
 void PullReceiver::account(IncomingRequest& request, std::size_t offset, std::size_t bytes,
                            const ArrivalInfo& info) {
   PullBudget& budget = budget_of(*request.channel);

@@ -1,8 +1,9 @@
 // Pulls bytes from peers: for announced messages, for remote reads of this side, and for large remote writes
-// of peers. One budget limits the requested bytes of all senders that this side reaches over the network.
-// Another budget does the same for all other senders (pull_budget.h). Therefore even many senders cannot
-// overrun one receiver (as in Homa and CLIC). The bytes of a request may arrive in any order. Each byte is
-// copied once, from the carrier into the application's buffer.
+// of peers. One budget covers all senders that this side reaches over the network. It limits the bytes that
+// this side has requested from them and not received. Another budget does the same for all other senders
+// (pull_budget.h). Therefore even many senders cannot overrun one receiver (as in Homa and CLIC). The bytes
+// of a request may arrive in any order. This side copies each arriving byte once, from the carrier into the
+// application's buffer.
 #pragma once
 
 #include "protocol/direct_copy.h"
@@ -27,7 +28,8 @@ class PullReceiver {
   /// Like on_bulk(), for a run of bulk segments that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
-  /// Called when the sender has answered the question whether a device may read its message.
+  /// Called when the sender has answered an `expose`: the device of this side may read the message, or it may
+  /// not.
   void on_exposed(Channel& channel, const wire::Segment& segment);
   /// Called when a device has read the first `bytes` bytes of a message, and reads no more.
   void device_read(Channel& channel, std::uint32_t id, std::size_t bytes);
@@ -39,11 +41,12 @@ class PullReceiver {
   /// Reports a request and releases it.
   void complete(IncomingRequest& request, Status status);
 
-  /// Returns true if no request copies directly from a sender's memory, so that copy_in() has nothing to do.
+  /// Returns true if this side copies no bytes directly from a sender's memory, so that copy_in() has nothing
+  /// to do.
   bool idle() const { return direct_.idle(); }
-  /// Returns true if a device reads messages, or will soon do so.
+  /// Returns true if a device is reading messages of peers, or may soon begin.
   bool device_reading() const { return device_reads_ != 0; }
-  /// Copies one piece for each request whose sender's memory this side can read.
+  /// For each request whose bytes this side can read from the sender's memory, copies one piece.
   void copy_in();
   /// Distributes the budget again after a peer is lost, because the peer's share has become free.
   void reschedule();

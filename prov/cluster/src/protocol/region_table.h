@@ -1,9 +1,9 @@
 // The regions of registered memory that peers may read or write, by key. All endpoints of a domain share the
 // table.
 //
-// Segments access regions only through this table, under its lock. Therefore no segment accesses a region
-// after remove() has returned, and an atomic operation excludes all other accesses by segments. The lock is
-// held only while one segment, or one run of segments, is copied.
+// The code that executes segments accesses regions only through this table, under its lock. Therefore no
+// segment accesses a region after remove() has returned, and an atomic operation excludes all other accesses
+// by segments. The lock is held only while one segment, or one run of segments, is copied.
 //
 // Peers on this node may also access regions without the help of this process (RegionOffers). These accesses
 // do not take the lock, but remove() waits until they have ended. Accesses that this process has to count
@@ -30,18 +30,18 @@ enum class Access : std::uint8_t { read, write, update };  ///< update: read and
 
 struct MemoryRegion {
   std::byte* base = nullptr;
-  std::uint64_t start = 0;   ///< the address by which peers name `base`: 0, or its virtual address
+  std::uint64_t start = 0;   ///< the remote address of the byte at `base`: 0, or its virtual address
   std::uint64_t length = 0;  ///< ~0 with `start` 0 means all memory
   bool readable = false;
   bool writable = false;
-  Counter* reads = nullptr;  ///< bound counters of accesses by peers
+  Counter* reads = nullptr;  ///< counters of accesses by peers; null: none is bound
   Counter* writes = nullptr;
   bool drawn_key = false;  ///< the key is 64 random bits, so a peer can learn it only from the application
 };
 
 class RegionTable {
  public:
-  /// If `offers` is null, this process serves every access.
+  /// If `offers` is null, this process itself serves every access.
   explicit RegionTable(ThreadFence fence = nullptr, std::unique_ptr<RegionOffers> offers = nullptr)
       : lock_(fence), offers_(std::move(offers)) {}
 
@@ -68,6 +68,7 @@ class RegionTable {
     regions_.erase(key);
     return true;
   }
+  /// Binds counters to a region. Null leaves the counter as it is.
   void count(std::uint64_t key, Counter* reads, Counter* writes) {
     const std::lock_guard guard(lock_);
     const auto found = regions_.find(key);
@@ -76,14 +77,14 @@ class RegionTable {
     if (writes != nullptr) found->second.writes = writes;
     if (offers_ != nullptr) offers_->change(key, offered(found->second));
   }
-  /// Lets the peers of `endpoint` on this node access the regions until the returned handle is released. This
-  /// process itself serves the accesses that the endpoint counts.
+  /// Lets the peers of `endpoint` on this node access the regions until the returned handle is released. If
+  /// the endpoint counts reads or writes, this process itself serves these accesses.
   std::shared_ptr<void> serve(const SocketAddress& endpoint, bool counts_reads, bool counts_writes) {
     return offers_ != nullptr ? offers_->serve(endpoint, counts_reads, counts_writes) : nullptr;
   }
 
-  /// Calls visit(pointer, region) with a pointer to the bytes of the range. If no region contains the range
-  /// and allows the access, returns false and does not call visit().
+  /// Calls visit(pointer, region) with a pointer to the bytes of the range, and returns true. If no region
+  /// contains the range and allows the access, returns false and does not call visit().
   template <typename Visit>
   bool with(const RmaIov& range, Access access, Visit&& visit) {
     const std::lock_guard guard(lock_);

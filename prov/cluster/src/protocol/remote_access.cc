@@ -2,8 +2,8 @@
 
 namespace cluster::protocol {
 
-/// Returns true if an access by the initiator must not overtake the earlier operation `before`. `is_read`:
-/// true if the access is a read, false if it is a write.
+/// Returns true if an access that the initiator performs must not overtake the earlier operation `before`.
+/// `is_read`: true if the access is a read, false if it is a write.
 bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, const Ordering& order) {
   if (before.fence && before.state == State::queued) return true;
   const bool after_read = is_read ? order.read_after_read : order.write_after_read;
@@ -54,8 +54,8 @@ void RemoteAccess::over(Channel& channel, carrier::AccessTicket ticket, Status s
   reporter_.rma_completed(kind, nullptr, ticket.context(), ticket.report(), status, channel);
 }
 
-/// `outcome`: what the transport has answered to the access of a request whose turn has come. Returns false
-/// if the transport cannot perform the access, so that the target must do so.
+/// `outcome`: the result of MemoryAccess for the access of a request. Returns false if the transport cannot
+/// perform the access, so that the target must perform it.
 bool RemoteAccess::account(OutgoingRequest& request, Outcome outcome) {
   if (outcome == Outcome::unsuited) return false;
   if (outcome != Outcome::pending) {
@@ -117,9 +117,9 @@ void RemoteAccess::begin(Channel& channel, const WriteOp& op, const RmaRange& ra
   request.inject = op.inject;
   const std::uint32_t id = request.id;
   if (outgoing_.enqueue(request)) advance(request);
-  // The bytes of a queued or announced request are transmitted later, so they are copied now. The calls above
-  // may already have completed and freed the request, so this code first checks by the id that the request
-  // still exists.
+  // The bytes of a queued or announced request are transmitted later, so an injected operation needs a copy.
+  // The code above may have completed and released the request. Therefore this code first checks by the id
+  // that the request still exists.
   if (op.inject && outgoing_.find(channel, id) == &request && request.state != State::posted &&
       request.state != State::submitted) {
     outgoing_.keep_copy(request, {op.slices, range.base, range.remote.length, op.handles});
@@ -132,8 +132,8 @@ bool RemoteAccess::advance(WriteRequest& request) {
   const bool failed_before = range.group != nullptr && range.group->status != Status::ok;
   if (failed_before && range.last && request.posted == 0) {
     // The target reports the whole write when the last range arrives. Therefore the last range of a failed
-    // write must not arrive. If a part of the last range is posted, the rest must follow, because the target
-    // waits for it.
+    // write must not arrive. But if a part of the last range is posted, the rest must follow, because the
+    // target waits for the rest.
     outgoing_.complete(request, range.group->status);
     return true;
   }
@@ -192,7 +192,8 @@ void RemoteAccess::begin(Channel& channel, const ReadOp& op, const RmaRange& ran
   const bool at_once =
       channel.tx.ordered.empty() && !op.fence && !outgoing_.blocked(channel, Kind::queued_read);
   if (at_once) return pulls_.start(request);
-  // Operations that were posted earlier go first, so that a read behind a write sees the written bytes.
+  // Operations that the application posted earlier go first. Therefore a read behind a write sees the written
+  // bytes.
   auto& queued = outgoing_.acquire<QueuedRead>(channel, op);
   queued.read = &request;
   if (outgoing_.enqueue(queued)) start(queued);

@@ -1,4 +1,4 @@
-// Remote writes and reads of this side. Each access takes the first of these two ways that is possible:
+// Remote writes and reads of this side. Each access goes the first of these two ways that is possible:
 //
 //   at once      the transport accesses the peer's memory itself (Channel::rma.reached). The access is fast
 //                even while the target computes or sleeps. The operation is complete when it is submitted,
@@ -7,24 +7,27 @@
 //                once, in order with messages. Large writes are announced, and the target pulls them. This
 //                side pulls the bytes of reads in the same way as messages
 //
-// An operation goes the second way if it has remote completion data, if the target counts the access, or if
-// the transport cannot access the region. An operation with several ranges also goes the second way, with one
-// request for each range. Otherwise the first range might be written at once, and then again by a request
-// because the transport cannot access another range. The target might have seen and changed the bytes in
-// between. When the turn of a write request comes, the request first tries the first way for its own range.
-// So does a read request that had to wait.
+// An operation goes the second way if it has remote completion data, if it must wait for earlier operations,
+// if the target counts the access, or if the transport cannot access the region. An operation with several
+// ranges also goes the second way, with one request for each range. (Suppose such an operation went the first
+// way, and the transport had written the first range but could not access the second. A request would then
+// write the first range again, although the target may have seen and changed its bytes.) When a write request
+// is at the head of the queue and may begin, it tries the first way for its own range. A read request that
+// had to wait does the same.
 //
-// Short accesses to a mapped region of a peer on this node do not come here if the access lane takes them
-// (shm/access_lane.h).
+// Two kinds of short accesses do not come here if a lane takes them: accesses to a mapped region of a peer on
+// this node (shm/access_lane.h), and writes to a peer on another node (short_writes.h). The lanes obey the
+// same rules.
 //
-// This class alone decides whether an access may take effect now. An access must not overtake earlier
-// operations in progress if it is fenced or follows a fenced operation, or if the Ordering forbids it. Some
-// operations in progress are known only to the transport, for example messages in a ring and pending puts.
-// AccessTerms tell the transport which of these the access must not overtake. A transport that cannot
-// guarantee this refuses the access. This class counts pending accesses, so that later operations can wait
-// for them. A pending get counts as a read. A pending put counts as an announced write, unless the transport
-// keeps puts in order (MemoryAccess::in_order). A message waits until all earlier announced writes are
-// complete. Therefore the target always sees a message after the writes before it.
+// For all other accesses, this class decides whether an access may take effect now. An access must not
+// overtake an earlier operation in progress if the access is fenced, if a fenced operation waits before it,
+// or if the Ordering says so. Some operations in progress are known only to the transport, for example
+// messages in a ring and pending puts. AccessTerms tell the transport which of these the access must not
+// overtake. A transport that cannot guarantee this refuses the access. This class counts pending accesses, so
+// that later operations can wait for them. A pending get counts as a read. A pending put of a request counts
+// as an announced write. A pending put without a request also counts as an announced write, unless the
+// transport keeps puts in order (MemoryAccess::in_order). A message waits until all earlier announced writes
+// are complete. Therefore the target always sees a message after the writes before it.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -42,8 +45,8 @@ class RemoteAccess : MessengerParts {
   Status write(Channel& channel, const WriteOp& op) {
     return write_at_once(channel, op) ? Status::ok : request_writes(channel, op);
   }
-  /// Sends the operation the second way. Operations of deferred work queues must go this way, because the
-  /// AccessTicket of the first way does not say that an operation is deferred.
+  /// Sends the operation the second way. Operations of deferred work queues must go this way, because an
+  /// AccessTicket without a request cannot say that the operation is deferred.
   Status request(Channel& channel, const WriteOp& op) { return request_writes(channel, op); }
   Status request(Channel& channel, const ReadOp& op) { return request_reads(channel, op); }
   Status read(Channel& channel, const ReadOp& op) {
@@ -53,7 +56,7 @@ class RemoteAccess : MessengerParts {
   /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
   /// Returns true if the request has left the queue.
   bool advance(WriteRequest& request);
-  /// Begins a queued read. The turn of the read must have come.
+  /// Begins a queued read. The read must be at the head of the ordered queue, and must_wait() must be false.
   void start(QueuedRead& queued);
 
   /// Returns true if accesses that were submitted to transports are not complete.
@@ -91,7 +94,8 @@ class RemoteAccess : MessengerParts {
 template <bool reads>
 inline AccessTerms RemoteAccess::terms(const Channel& channel, bool copied) const {
   const Ordering& order = context_.bindings.ordering;
-  // Messages that were posted at once have no request, so only the carrier knows whether they have arrived.
+  // A message that was posted at once may have no request. In this case only the carrier knows whether the
+  // message has arrived.
   return {copied, reads ? order.read_after_send : order.write_after_send,
           (reads ? order.read_after_write : order.write_after_write) && channel.rma.puts_pending != 0};
 }
@@ -145,7 +149,7 @@ inline bool RemoteAccess::write_at_once(Channel& channel, const WriteOp& op) {
                                     terms<false>(channel, op.inject), {op.context, op.report, false}));
 }
 
-/// A read of no bytes completes without access to a region, as it does when it goes the second way.
+/// A read of no bytes completes without access to a region. The same is true on the second way.
 inline bool RemoteAccess::read_at_once(Channel& channel, const ReadOp& op) {
   MemoryAccess* const access = channel.rma.reached.access.get();
   if (access == nullptr || op.remote.size() != 1) return false;

@@ -32,7 +32,7 @@ void RendezvousProtocol::on_announce(Channel& channel, const wire::Segment& segm
 
 void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment) {
   OutgoingRequest* const found = outgoing_.find(channel, segment.id);
-  // Only messages and writes are ever announced, so the cast is safe.
+  // Only messages and writes are ever in this state, so the cast is safe.
   if (found == nullptr || found->state != OutgoingRequest::State::announced) return context_.refuse_segment();
   auto& request = static_cast<PulledRequest&>(*found);
   const bool valid = !request.done && segment.total > 0 && segment.offset <= request.length &&

@@ -1,5 +1,6 @@
-// Large messages, and the sender's side of everything that a peer pulls. The sender announces the message,
-// the receiver pulls it in pieces (pull_receiver.h), and the receiver's `done` completes the send.
+// Both sides of large messages, and the sender's side of large remote writes, which the target pulls in the
+// same way. The sender announces a message, the receiver pulls it in pieces (pull_receiver.h), and the
+// receiver's `done` completes the send.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -11,14 +12,14 @@ class RendezvousProtocol : MessengerParts {
   explicit RendezvousProtocol(const MessengerParts& parts) : MessengerParts(parts) {}
 
   // --- sender ---
-  /// Announces the message at the head of the queue. Returns false if the carrier has no space.
+  /// Announces the message at the head of the ordered queue. Returns false if the carrier has no space.
   bool announce(SendRequest& request);
-  /// Queues a range of a message or write that the receiver requests.
+  /// Queues the range of a message or write that the receiver has requested.
   void on_pull(Channel& channel, const wire::Segment& segment);
-  /// Lets the receiver's device read a message, and says whether it may.
+  /// Lets the receiver's device read a message if possible, and answers whether the device may read it.
   void on_expose(Channel& channel, const wire::Segment& segment);
-  /// Posts one range of the request at the head of the bulk queue. If the request has more ranges, it then
-  /// moves to the end of the queue. Returns false if the carrier has no space.
+  /// Posts one range of the request at the head of the bulk queue. Then the request leaves the queue, or
+  /// moves to its end if more ranges wait. Returns false if the carrier has no space for the whole range.
   bool stream(PulledRequest& request);
 
   // --- receiver ---

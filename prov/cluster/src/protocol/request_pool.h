@@ -1,6 +1,6 @@
-// A pool for requests of several types. All types share one id space, so an id that a peer returns names one
-// request, whatever its type. Every cell is as large as the largest type. All types derive from Base, which
-// carries the id. Only Base may own resources, because the pool destroys each request as a Base.
+// A pool for requests of several types. The ids of all types are different, so an id that a peer returns
+// names one request, whatever its type. Every cell is as large as the largest type. All types derive from
+// Base, which carries the id. Only Base may own resources, because the pool destroys each request as a Base.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +40,9 @@ class RequestPool {
     cells_.release(*cell);
   }
 
-  /// Keeps a request unchanged, so that take_kept() can return it. If kKeptMax requests are kept already,
-  /// releases the request instead. The caller must be sure that no peer knows the request's id.
+  /// Keeps a request unchanged, so that take_kept() can return it. If the pool already keeps kKeptMax
+  /// requests, releases the request instead. The caller must be sure that no peer knows the request's id,
+  /// because find() also finds kept requests.
   void keep(Base& request) {
     if (kept_count_ < kept_.size()) [[likely]] {
       kept_[kept_count_++] = &request;
@@ -54,7 +55,7 @@ class RequestPool {
     while (Base* const request = take_kept()) release(*request);
   }
 
-  /// Returns the request with this id, or null if it has been released.
+  /// Returns the request with this id, or null if the request was released.
   Base* find(std::uint32_t id) {
     Cell* const cell = cells_.find(id);
     return cell != nullptr ? cell->request : nullptr;

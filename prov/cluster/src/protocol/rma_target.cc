@@ -28,7 +28,8 @@ void RmaTarget::on_write(Channel& channel, const wire::Segment& segment, ConstBy
   write.answered = !segment.unanswered();
   write.arrived = 0;
   write.open = true;
-  // store() checks the part that has arrived. If more parts follow, the whole range is checked here.
+  // store() checks the region for the part that has arrived. If more parts follow, this code checks it for
+  // the whole range.
   const bool whole = payload.size() == segment.total;
   write.allowed = context_.may_access(channel, write.range.iov.key) &&
                   (whole || context_.bindings.regions->allows(write.range.iov, Access::write));
@@ -47,7 +48,7 @@ void RmaTarget::store(Channel& channel, ConstBytes payload) {
   IncomingWrite& write = channel.incoming_write;
   const bool last = write.arrived + payload.size() == write.range.iov.length;
   if (write.allowed) {
-    // The region is looked up again for each part, because it may have been closed meanwhile.
+    // Looks up the region again for each part, because the application may have closed the region meanwhile.
     const RmaIov part{write.range.iov.address + write.arrived, write.range.iov.key, payload.size()};
     write.allowed = context_.bindings.regions->with(
         part, Access::write, [&](std::byte* target, const MemoryRegion& region) {

@@ -1,11 +1,11 @@
-// Serves peers' accesses to registered memory that need this side's library. This side checks whether the
-// peer may access the memory, and copies the bytes, under the lock of the region table (region_table.h).
-// Therefore a closed region is never accessed again.
+// Serves peers' accesses to registered memory, if an access needs this side's library. Under the lock of the
+// region table (region_table.h), this side checks whether a region allows the access, and copies the bytes.
+// Therefore no peer accesses a region after it is closed.
 //
 // Small writes arrive in order with messages. Large writes are announced, and this side pulls them into their
-// region. The answer `done` to a write means that the bytes are in the region. If the initiator sees the
-// outcome by itself (shm/local_memory.h), the write gets no answer. This side answers reads from the region,
-// part by part.
+// region. The answer `done` to a write means that the bytes are in the region. If the initiator itself can
+// see the outcome of a write (shm/local_memory.h), this side does not answer the write. This side answers
+// reads with bytes of the region, part by part.
 #pragma once
 
 #include "protocol/messenger_parts.h"
@@ -20,7 +20,7 @@ class RmaTarget : MessengerParts {
   void on_write_next(Channel& channel, ConstBytes payload);
   void on_announce(Channel& channel, const wire::Segment& segment);
   void on_read(Channel& channel, const wire::Segment& segment);
-  /// Posts the rest of a response. Returns false if the carrier has no space.
+  /// Posts the rest of a response to a read. Returns false if the carrier has no space.
   bool stream(ReadResponse& response);
 
  private:

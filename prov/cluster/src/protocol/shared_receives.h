@@ -1,16 +1,16 @@
-// Receives that several endpoints share (a shared receive context, fi_srx_context(3)). They wait here until a
-// message to one of the endpoints takes them, in the order of posting.
+// Receives that several endpoints share (a shared receive context, fi_srx_context(3)). A receive waits here
+// until a message to one of the endpoints takes it. A message takes the oldest receive that matches.
 //
 // Each endpoint has an engine with its own lock, so this class has a lock, too. A thread that holds the lock
-// of this class must not take an engine lock. If an arrival matches none of the endpoint's own receives, the
-// engine searches here while the engine lock is held (Matcher::match). A thread that posts a receive first
-// adds the receive here. A message that matches may be stored already, so the thread then offers the receive
-// to one engine after the other (Matcher::take_shared).
+// of this class must not take an engine lock. If an arriving message matches none of the endpoint's own
+// receives, the engine searches here, under the engine lock (Matcher::match). A thread that posts a receive
+// first adds the receive here. An engine may already have stored a message that matches. Therefore the thread
+// then offers the receive to one engine after the other (Matcher::take_shared).
 //
-// Invariant: once the call that has posted a receive returns, no endpoint stores a message that the receive
-// matches. An engine searches here before it stores a message, and the engine lock is held during both steps.
-// So either the engine has found the receive, or the thread that posts the receive offers it to this engine
-// later and finds the message.
+// Invariant: when the application's call that posts a receive has returned, no available message in the store
+// of an endpoint matches a receive that still waits here. The reason is that an engine searches here before
+// it stores a message, and takes both steps under its lock. So either the engine finds the receive, or the
+// thread that posts the receive offers it to this engine later and finds the message.
 #pragma once
 
 #include <array>
@@ -36,7 +36,7 @@ class SharedReceives {
     std::uint64_t tag = 0;
     std::uint64_t ignore = 0;
     bool tagged = false;
-    bool report = false;  ///< report the success also where the queue reports only selected receives
+    bool report = false;  ///< report the success even if the queue reports only selected receives
 
     RecvOp op() const {
       return {.slices = slices.all(),
@@ -51,7 +51,8 @@ class SharedReceives {
 
   /// Adds a receive behind all others, and returns it with its number. Throws if there is no memory.
   Receive add(const RecvOp& op);
-  /// Removes the receive with the number of `receive`. Returns false if a message or a call has taken it.
+  /// Removes the receive with the number of `receive`. Returns false if a message has taken it, or the
+  /// application has canceled it.
   bool claim(const Receive& receive);
   /// Removes and returns the oldest receive that matches the message. `sender()` returns the sender's address
   /// handle.
@@ -67,7 +68,7 @@ class SharedReceives {
     }
     return false;
   }
-  /// Removes and returns the oldest receive with this context.
+  /// Removes and returns the oldest untagged receive with this context, or else the oldest tagged one.
   std::optional<Receive> take_by_context(const void* context) {
     const auto has_context = [context](const Receive& each) { return each.context == context; };
     std::optional<Receive> taken = take_if(false, has_context);

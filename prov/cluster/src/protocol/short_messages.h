@@ -1,7 +1,7 @@
-// The protocol's part of the frame lane (reliability/frame_lane.h). It sends a short message before which
-// nothing else has to be posted, and delivers a short message to a receive that waits for it. Every other
-// message takes the general path (EagerProtocol). For such a message, send() and charge() return false,
-// receive_for() returns null, and none of these functions changes anything.
+// The protocol's part of the frame lane (reliability/frame_lane.h), for messages. It sends a short message if
+// nothing has to be posted before the message. It delivers a short message if a receive waits for the
+// message. Otherwise one of the functions send(), receive_for() and charge() returns false or null and
+// changes nothing, and the message takes the general path (EagerProtocol).
 #pragma once
 
 #include "base/bytes.h"
@@ -13,18 +13,19 @@ class ShortMessages : MessengerParts {
  public:
   explicit ShortMessages(const Messenger& messenger) : MessengerParts(messenger.parts()) {}
 
-  /// Decides where arrivals are reported. Must be called after each change of the endpoint's bindings.
+  /// Decides in which queue arrivals are reported. Must be called after each change of the endpoint's
+  /// bindings.
   void attach() {
     const EndpointBindings& bindings = context_.bindings;
     const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
     rx_queue_ = plain ? bindings.rx_queue : nullptr;
   }
-  /// Returns the queue in which arrivals are reported. Returns null if the endpoint has no such queue, or has
-  /// to report arrivals in another way as well. In this case deliver() must not be called.
+  /// Returns the queue in which arrivals are reported. Returns null if the endpoint has no such queue, if it
+  /// counts receives, or if it reports unknown senders. In this case deliver() must not be called.
   CompletionQueue* rx_queue() const { return rx_queue_; }
 
-  /// Sends the message by post(token), which returns false if the carrier does not take it. The message is
-  /// complete when the carrier reports the token. Returns false if the message was not sent.
+  /// Sends the message by post(token). If the carrier does not take the message, post() returns false. The
+  /// message is complete when the transport reports the token. Returns false if the message was not sent.
   template <typename Post>
   bool send(Channel& channel, const ShortSend& message, Post&& post) {
     const std::size_t length = message.header.length;
@@ -54,8 +55,8 @@ class ShortMessages : MessengerParts {
     const bool takes = receive != nullptr && receive->plain && header.length <= receive->capacity;
     return takes && rx_queue_ != nullptr && !channel.assembly.active() ? receive : nullptr;
   }
-  /// Returns false if this side has to advertise credit for the message, or if the peer has charged too much.
-  /// Otherwise charges the message, and deliver() must follow.
+  /// Returns false if this side would have to advertise credit after the message, or if the message exceeds
+  /// the peer's credit. Otherwise charges the message, and the caller must call deliver().
   bool charge(Channel& channel, const wire::EagerHeader& header) const {
     return channel.credit.pass(header.length, ahead_);
   }
@@ -83,8 +84,8 @@ class ShortMessages : MessengerParts {
   }
 
  private:
-  /// This side need not grant a peer more credit as long as the granted credit exceeds the released bytes by
-  /// more than this number.
+  /// This side need not grant a peer more credit while Credit::granted exceeds Credit::released by more than
+  /// this number.
   const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
   CompletionQueue* rx_queue_ = nullptr;
 };

@@ -1,7 +1,8 @@
-// The remote writes of the frame lane (reliability/frame_lane.h). The class sends a short write for which
-// nothing has to be posted first, executes a peer's short write, and completes a write of this side. Each
-// function first checks its conditions. If one does not hold, the function does nothing, and the general path
-// takes over (RemoteAccess, RmaTarget). The rules are those of the general path.
+// The protocol's part of the frame lane (reliability/frame_lane.h), for remote writes. The class sends a
+// short write if nothing has to be posted before the write, executes a peer's short write, and completes a
+// write of this side. If a condition of the lane does not hold, send() and execute() return false, and
+// answered() returns null. They change nothing then, and the general path takes over (RemoteAccess,
+// RmaTarget). The rules of ordering are those of the general path.
 #pragma once
 
 #include "base/bytes.h"
@@ -13,9 +14,9 @@ class ShortWrites : MessengerParts {
  public:
   explicit ShortWrites(const Messenger& messenger) : MessengerParts(messenger.parts()) {}
 
-  /// Sends the write, which has one range and no options, by post(header). If the carrier does not take it,
-  /// post() returns false. The write is complete when the peer answers. Returns false if the write was not
-  /// sent.
+  /// Sends the write, which has one range and no options, by post(header). If the carrier does not take the
+  /// write, post() returns false. The write is complete when the peer answers. Returns false if the write was
+  /// not sent.
   template <typename Post>
   bool send(Channel& channel, const WriteOp& op, Post&& post) {
     const RmaState& rma = channel.rma;
@@ -36,8 +37,8 @@ class ShortWrites : MessengerParts {
     return true;
   }
 
-  /// Executes a write of the peer and reports it. The caller answers. Returns false if a longer write has not
-  /// arrived completely, or if the peer may not write there.
+  /// Executes a write of the peer and reports the write. The caller answers it. Returns false if parts of an
+  /// earlier write of the peer are still missing, or if the peer may not write to this memory.
   bool execute(Channel& channel, const wire::WriteHeader& header, const std::byte* payload) {
     const IncomingWrite& earlier = channel.incoming_write;
     if (earlier.open || earlier.ranges_length != 0 || !context_.may_access(channel, header.key)) return false;
