@@ -41,7 +41,7 @@ def ensure():
     """A sentence about missing scripts, or nothing. In the source tree this fetches them, or raises a BuildError. An
     installed tree may come from a package that was built without network and has none."""
     if missing() and build.installed:
-        return f"{', '.join(missing())}: not in {directory()}; pages do not refresh themselves and show no graphs, no terminal and no output of jobs"
+        return f"{directory()} lacks {', '.join(missing())}, so the web pages do not refresh themselves and show no graphs, no terminal and no output of jobs"
     if missing():
         build.packages("page")
     if missing():

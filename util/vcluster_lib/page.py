@@ -32,7 +32,7 @@ def ensure():
     except build.BuildError as error:
         return str(error)
     if lacks:
-        print(f"vcluster: warning: the page: {lacks}", file=sys.stderr)
+        print(f"vcluster: warning: {lacks}", file=sys.stderr)
     return ""
 
 

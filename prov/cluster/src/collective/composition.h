@@ -59,8 +59,9 @@ inline constexpr std::size_t kMulticastMin = 4 * 1024;
 inline constexpr std::size_t kMulticastNodesShort = 4;
 /// The shortest piece of a multicast.
 inline constexpr std::size_t kMulticastPiece = 64 * 1024;
-/// From this length on, an allreduce sends its sums by multicast. With multicast, the data passes the network
-/// port of each node once in each direction. In a ring, it passes the port nearly twice.
+/// From this length on, an allreduce sends its sums by multicast. With multicast, each node sends
+/// the data once, and the inner nodes of the chain receive it twice. In a ring, each node sends and receives
+/// nearly twice its length.
 inline constexpr std::size_t kMulticastSums = 32 * 1024;
 
 /// Returns true if the operation uses multicast. All members must get the same result from this function.

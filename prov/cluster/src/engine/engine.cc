@@ -89,8 +89,8 @@ auto general_access(transport::PeerReach& reach, protocol::Messenger& messenger,
   };
 }
 
-/// If the fast lane is open and the access needs no help from the target's library, this function does not
-/// call EventLoop::post(). So the event loop keeps taking calm turns.
+/// A write that write_at_once() or the frame lane takes does not go through EventLoop::post(). post() would
+/// make the next turn of the event loop a full turn; without it, the turn may stay calm (event_loop.h).
 Status Engine::write(const protocol::WriteOp& op) {
   const std::lock_guard lock(lock_);
   Peer* const used = peers_.used_before(op.to);

@@ -373,7 +373,7 @@ std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, cons
     error = opener.error();
     if (group != nullptr) *group = opener.group();
     if (ring == nullptr && error == 0) {
-      reason = opener.why() + " (FI_CLUSTER_LINK=packet opens a receive ring outside the group of this user)";
+      reason = opener.why() + " (with FI_CLUSTER_LINK=packet, the endpoint opens a receive ring of its own)";
       environment.log.warn("endpoint %s has no receive ring and uses the udp link: %s",
                            port->name().text().c_str(), reason.c_str());
       return nullptr;

@@ -386,7 +386,7 @@ void VerbsLink::lose_paths() {
 /// memory stays.
 void VerbsLink::fail(const char* why) {
   environment_.log.warn(
-      "verbs: %s is no longer used (%s); frames use the other rails (the command rdma link shows the device)",
+      "verbs: %s is no longer used (%s); frames use the other rails (\"rdma link\" shows its state)",
       port_.name().c_str(), why);
   *state_ = VerbsState::failed;
   lose_paths();

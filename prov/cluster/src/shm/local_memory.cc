@@ -10,8 +10,8 @@ namespace {
 
 using carrier::Outcome;
 
-/// The largest number of writes that this side executes in one hold. While the target is held, it can take no
-/// segments.
+/// This side executes at most this many writes between hold() and resume() (recall.h). During this time the
+/// target can take no segments.
 constexpr std::size_t kHeldWrites = 32;
 
 /// Returns true if `one` is the earlier number. Numbers wrap around.

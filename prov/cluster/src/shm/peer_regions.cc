@@ -155,7 +155,8 @@ PeerRegions::Outcome PeerRegions::read(std::uint64_t key, std::uint64_t address,
       });
 }
 
-/// Copies the data in pieces. Each piece is a use of its own, so that a close waits for one piece only. The
+/// Copies the data in pieces. This side marks the region as in use for one piece at a time, so a peer
+/// that closes the region waits for one piece only. The
 /// check of each piece also covers all following pieces, so an access beyond the end is denied before
 /// anything is copied. A later piece is denied only if the peer has closed the region meanwhile, or has taken
 /// the right away. `copy` copies memory that is mapped here, and `through_kernel` copies other memory.
