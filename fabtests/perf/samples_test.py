@@ -430,7 +430,7 @@ class Papers(unittest.TestCase):
 
     def test_each_table_says_what_the_paper_has(self):
         self.assertEqual(paper_figures.table(["", "8 B"], [["own", "1 us"], ["MPI", "2 us"]], {"MPI": "26 us"}),
-                         ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not public |", "| MPI | 2 us | 26 us |", ""])
+                         ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not at hand |", "| MPI | 2 us | 26 us |", ""])
 
     def test_the_page_is_what_its_figures_give(self):
         page = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs", "papers.md")

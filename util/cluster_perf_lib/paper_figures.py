@@ -5,7 +5,7 @@ from .rows import size_text, value_text
 from .samples import times_as_good
 from .transports import BETWEEN, INSIDE
 
-NOT_PUBLIC = "not public"
+NOT_AT_HAND = "not at hand"
 SIZES = (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20)
 
 
@@ -112,7 +112,7 @@ def cell(result):
 
 def table(head, rows, theirs=None):
     """The last column says what the paper has; `theirs` is that by the first cell of a row."""
-    lines = [[*head, "in the paper"], *([*row, (theirs or {}).get(row[0], NOT_PUBLIC)] for row in rows)]
+    lines = [[*head, "in the paper"], *([*row, (theirs or {}).get(row[0], NOT_AT_HAND)] for row in rows)]
     lines = ["| " + " | ".join(line) + " |" for line in lines]
     return ["", lines[0], "|---|" + "---:|" * len(head), *lines[1:], ""]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from . import paper_programs
 from .machine import CLASS_FAR, CLASS_NEAR, SHARED_CACHE_NS, class_of, in_words
-from .paper_figures import (NOT_PUBLIC, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI, UDP_MPI_ASLEEP,
+from .paper_figures import (NOT_AT_HAND, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI, UDP_MPI_ASLEEP,
                             Figures, NotMeasured, cell, half_size, kept, more_or_less, summary, summary_with_share, table)
 from .rows import size_text, value_text
 from .samples import times_as_good
@@ -17,7 +17,7 @@ from .samples import times_as_good
 _SMALL, _LARGE = 64, 1 << 20
 _WIDTH = 110
 _BUSY, _VERY_BUSY = 0.5, 4  # load
-_NOT_AT_HAND = "figures of the paper itself are not at hand."
+_NO_FIGURES = "figures of the paper itself are not at hand."
 _CLASSES = {"near": CLASS_NEAR, "far": CLASS_FAR}
 
 
@@ -138,17 +138,17 @@ class Paper:
 
 PAPERS = (
     Paper("CLIC (Granada)", "Time and bandwidth by size, with PVM and MPI and without, beside TCP; the stages of a frame; a matrix product",
-          f"The abstracts (CLUSTER 2001, IPDPS 2003) have no figures; the {_NOT_AT_HAND}", _clic),
+          f"The abstracts (CLUSTER 2001, IPDPS 2003) have no figures; the {_NO_FIGURES}", _clic),
     Paper("BCL-3 (DAWNING-3000)", "Time and bandwidth inside a node and between nodes, and above: TCP/IP, PVM; the size of the machine",
-          f"The abstract (Journal of Computer Science and Technology 16, 2001) has no figures; the {_NOT_AT_HAND}", _bcl),
+          f"The abstract (Journal of Computer Science and Technology 16, 2001) has no figures; the {_NO_FIGURES}", _bcl),
     Paper("BIP-SMP (Lyon)", "The lowest layer and MPI, inside a node and between nodes",
           "The manual of BIP (1998) says, for Myrinet with LANai 4.1: less than 5 us, more than 125 MB/s. The abstract of \"Modeling of a high speed "
           "network to maximize throughput performance: the experience of BIP over Myrinet\" says that messages of 4 KB reach half of the highest "
-          f"bandwidth. The {_NOT_AT_HAND.replace('paper itself', 'paper about BIP-SMP')}", _bip),
+          f"bandwidth. The {_NO_FIGURES.replace('paper itself', 'paper about BIP-SMP')}", _bip),
     Paper("MPI-MPC over PCI-DDC (Paris 6)", "Calls and interrupts beside user level and polling, also under a Gauss elimination",
           "The abstract (IPDPS 2001, hal-01571021) says: 5 to 40 us and 490 Mbit/s for the two lower layers, 26 us and 450 Mbit/s (56 MB/s) for MPI, "
           "on links of 1 Gbit/s.", _mpc),
-    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers; mailboxes", f"The {_NOT_AT_HAND}", _deck,
+    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers; mailboxes", f"The {_NO_FIGURES}", _deck,
           "The same over two joined clusters (MultiCluster) needs a relay between networks, which the provider does not have yet."))
 
 
@@ -218,8 +218,8 @@ def render(runs):
     lines += [f"- There is no run on a machine {words} yet." for name, words in _CLASSES.items() if name not in runs]
     lines += ["", "The nodes are virtual, so no wire and no card take part: absolute figures of 1998 to 2003 and these do not compare, but their "
               "relations do.", "",
-              f"The last column of each table has what the papers themselves, or their public abstracts, say. Where it says *{NOT_PUBLIC}*, none of "
-              "these has the number."]
+              f"The last column of each table has what the papers themselves, or their public abstracts, say. Where it says *{NOT_AT_HAND}*, neither the "
+              "public abstract nor another source that we could read has the number; the paper may have it."]
     for paper in PAPERS:
         lines += ["", f"## {paper.name}", "", f"{paper.title}. {paper.theirs}"]
         for name, report in runs.items():
