@@ -413,8 +413,8 @@ class Papers(unittest.TestCase):
                          ["9 to 15 % less time than", "20 to 50 % more time than", "10 % less to 5 % more time than", "20 % more time than"])
 
     @staticmethod
-    def _matrix(*nodes, processors=2):
-        rows = [{"way": way, "nodes": each, "order": 9, "seconds": seconds / each, "talking": 0.1 * seconds} for each in nodes
+    def _matrix(*nodes, processors=2, nanoseconds=0):
+        rows = [{"way": way, "nodes": each, "order": 9, "nanoseconds": nanoseconds, "seconds": seconds / each, "talking": 0.1 * seconds} for each in nodes
                 for way, seconds in (("mpi", 1.0), ("mpi_tcp", 2.0))]
         return "\n".join(paper_programs.matrix(paper_figures.Figures({
             "results": [], "machine": {"processors": processors}, "papers": {"matrix": {"rows": rows, "reason": ""}}})))
@@ -427,6 +427,8 @@ class Papers(unittest.TestCase):
         self.assertIn("share 2 processors", shown)
         self.assertIn("have 8 processors", self._matrix(1, 4, processors=8))
         self.assertIn("no row for one node", self._matrix(4))
+        self.assertNotIn("sleeps", shown)
+        self.assertIn("a process sleeps 5.00 us in place of computing", self._matrix(1, 4, nanoseconds=5000))
 
     def test_each_table_says_what_the_paper_has(self):
         self.assertEqual(paper_figures.table(["", "8 B"], [["own", "1 us"], ["MPI", "2 us"]], {"MPI": "26 us"}),

@@ -42,6 +42,7 @@ class Form:
     stages: tuple  # words for frames.py
     pvm: tuple  # words for pvm_table.py
     matrix_order: int
+    matrix_nanoseconds: int  # of sleep in place of computing, an element
     matrix_nodes: tuple
     jobs: tuple  # forms as jobs.py has them: the first that ends counts
     job_ways: str
@@ -52,14 +53,14 @@ class Form:
     control_sizes: tuple  # values of FI_CLUSTER_NET_EAGER
 
 
-FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nodes=(1, 4, 6, 8, 9),
+FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nanoseconds=5000, matrix_nodes=(1, 4, 6, 8, 9),
             jobs=("70x4", "24x4", "24x1"), job_ways="cluster,tcp", job_seconds=240,
             gauss_orders=(800, 1000, 1200, 1400, 1600, 1800, 2000), gauss_ways=tuple(GAUSS_WAYS),
             control_order=2000, control_sizes=("256", "1k", "4k", "16k", "64k"))
 QUICK = replace(FULL, repetitions=1, stages=("--rounds", 1), job_ways="cluster", gauss_orders=(800, 1400, 2000), control_sizes=("1k", "4k", "64k"))
 # For the check, whatever the figures.
-SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nodes=(1, 2),
-             jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling", "mpi_asleep"),
+SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nanoseconds=1000,
+             matrix_nodes=(1, 2), jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling", "mpi_asleep"),
              control_order=40, control_sizes=("1k",))
 
 
@@ -120,7 +121,7 @@ class Measures:
     def _pvm(self):
         words = ["--program", self._program("cluster-ip"), "--provider", self._provider(),
                  "--programs", os.path.join(self._runner.build, _PVM_PROGRAMS), "--order", self._form.matrix_order,
-                 "--repetitions", self._form.repetitions, "--nodes", ",".join(map(str, self._form.matrix_nodes)), *self._form.pvm]
+                 "--nanoseconds", self._form.matrix_nanoseconds, "--repetitions", self._form.repetitions, "--nodes", ",".join(map(str, self._form.matrix_nodes)), *self._form.pvm]
         return [json.loads(line) for line in self._script(_PVM, words, without_settings()) if line.startswith("{")]
 
     def _jobs(self):
@@ -161,16 +162,16 @@ class Measures:
 
     def _matrix(self):
         """The medians of some jobs, in turns."""
-        program, order, rows = self._program("matmul"), self._form.matrix_order, []
+        program, order, shape, rows = self._program("matmul"), self._form.matrix_order, self._form.matrix_nanoseconds, []
         for nodes in self._form.matrix_nodes:
             self._say(f"      {nodes} nodes")
             found = {way: [] for way in MATRIX_WAYS}
             for way in list(MATRIX_WAYS) * self._form.repetitions:
-                said = "\n".join(self._mpi(self._on(nodes), _transport(MATRIX_WAYS[way], "crowd"), nodes, [program, str(order)]))
+                said = "\n".join(self._mpi(self._on(nodes), _transport(MATRIX_WAYS[way], "crowd"), nodes, [program, str(order), "3", str(shape)]))
                 if "PASS matmul" not in said:
                     raise Skipped(f"the product is wrong over {way}")
                 found[way].append([float(text) for text in re.search(r"seconds (\S+) seconds_talking (\S+)", said).groups()])
-            rows += [{"way": way, "nodes": nodes, "order": order, "seconds": statistics.median(each[0] for each in runs),
+            rows += [{"way": way, "nodes": nodes, "order": order, "nanoseconds": shape, "seconds": statistics.median(each[0] for each in runs),
                       "talking": statistics.median(each[1] for each in runs)} for way, runs in found.items()]
         return rows
 

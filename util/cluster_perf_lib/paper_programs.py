@@ -66,9 +66,12 @@ def matrix(figures):
     beside = f"Over TCP, communication takes {span_of(shares)} over raw frames. " if shares else ""
     best = (f"The best speed-up over raw frames is {max(gains)[0]:.2f}, on {max(gains)[1]} nodes. " if gains else
             "This run has no row for one node, so it shows no speed-up. ")
+    slept = rows[0].get("nanoseconds", 0)
+    shape = (f" For each element, a process sleeps {_us(slept / 1000)} in place of computing. So the speed-up is what the network leaves of it on nodes with "
+             "processors of their own." if slept else "")
     return [*table([f"matrix product of order {rows[0]['order']}, nodes", *map(head_of, _MATRIX)],
                    [[str(nodes), *(cell_of(way, nodes) for way in _MATRIX)] for nodes in many]),
-            f"{beside}{best}The nodes are virtual and {figures.shared_by(max(many))}."]
+            f"{beside}{best}The nodes are virtual and {figures.shared_by(max(many))}.{shape}"]
 
 
 def jobs(figures):
