@@ -430,6 +430,20 @@ class Papers(unittest.TestCase):
         self.assertNotIn("sleeps", shown)
         self.assertIn("a process sleeps 5.00 us in place of computing", self._matrix(1, 4, nanoseconds=5000))
 
+    @staticmethod
+    def _gauss(**talking):
+        rows = [{"way": way, "order": 9, "seconds": 2 + seconds, "seconds_talking": seconds, "digits": 10, "least_digits": 8, "overclaimed": 0.01}
+                for way, seconds in talking.items()]
+        return "\n".join(paper_programs.gauss(paper_figures.Figures({"results": [], "papers": {"gauss": {"rows": rows, "reason": ""}}})))
+
+    def test_what_the_elimination_shows_is_said_of_polling_only_if_that_is_true(self):
+        shown = self._gauss(asleep=2, polling=1, mpi_udp=0.9, mpi=1)
+        self.assertIn("takes 100 % more time than at user level with polling. With MPI, polling over UDP takes 10 % less time than over raw frames; so "
+                      "polling makes the difference. With calls and interrupts, the whole elimination takes 33 % more time than with polling.", shown)
+        self.assertIn("takes 80 % more time than over raw frames; so the difference is not due to polling alone.",
+                      self._gauss(asleep=2, polling=1, mpi_udp=1.8, mpi=1))
+        self.assertNotIn("With MPI", self._gauss(asleep=2, polling=1))
+
     def test_each_table_says_what_the_paper_has(self):
         self.assertEqual(paper_figures.table(["", "8 B"], [["own", "1 us"], ["MPI", "2 us"]], {"MPI": "26 us"}),
                          ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not at hand |", "| MPI | 2 us | 26 us |", ""])

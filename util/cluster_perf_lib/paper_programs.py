@@ -101,10 +101,20 @@ def gauss(figures):
         by_way = {row["way"]: row for row in rows if row["order"] == order}
         lines.append([f"{order:,}", *(f"{_seconds(by_way[way]['seconds'])} ({_seconds(by_way[way]['seconds_talking'])})" for way in ways),
                       f"{by_way[ways[0]]['digits']:.1f} ({by_way[ways[0]]['least_digits']:.1f})"])
-    asleep, polling = (sum(row["seconds_talking"] for row in rows if row["way"] == way) for way in ("asleep", "polling"))
+
+    def beside(field, way, other):
+        """The ratio over all orders; 0, if one of the two is missing."""
+        one, two = (sum(row[field] for row in rows if row["way"] == name) for name in (way, other))
+        return one / two if two else 0
+
+    slept, links = beside("seconds_talking", "asleep", "polling"), beside("seconds_talking", "mpi_udp", "mpi")
+    polls = abs(links - 1) < abs(slept - 1) / 2
+    of_mpi = (f"With MPI, polling over UDP takes {more_or_less(links)} over raw frames; so "
+              f"{'polling makes the difference' if polls else 'the difference is not due to polling alone'}. " if links else "")
     worst = max(row["overclaimed"] for row in rows)
     return [*table(["Gauss elimination, order", *(f"{_GAUSS[way]} (communication)" for way in ways), "exact digits: mean (least)"], lines),
-            f"Over all orders, communication with calls and interrupts takes {more_or_less(asleep / polling)} at user level with polling. "
+            f"Over all orders, communication with calls and interrupts takes {more_or_less(slept)} at user level with polling. {of_mpi}"
+            f"With calls and interrupts, the whole elimination takes {more_or_less(beside('seconds', 'asleep', 'polling'))} with polling. "
             "Two nodes exchange columns, and communication includes the wait for the other node. Every number is carried with two roundings, as CADNA does "
             "it: at random, one of two samples is rounded up and the other down, and the digits on which they agree count as exact. At most "
             f"{100 * worst:.1f} % of the unknowns have fewer exact digits than that."]
