@@ -431,6 +431,21 @@ class Papers(unittest.TestCase):
         self.assertIn("a process sleeps 5.00 us in place of computing", self._matrix(1, 4, nanoseconds=5000))
 
     @staticmethod
+    def _stages(one_way):
+        column = paper_figures.OURS
+        latency = {"place": column.place, "level": column.level, "transport": column.transport, "wait": column.wait, "measure": "latency", "bytes": 64,
+                   "median": one_way, "unit": "us"}
+        rows = [{"link": "packet", "bytes": 64, "send": 2.0, "send_kernel": 1.5, "arrive": 0.5, "arrive_kernel": 0.25}]
+        return "\n".join(paper_programs.stages(paper_figures.Figures({"results": [latency], "papers": {"stages": {"rows": rows, "reason": ""}}})))
+
+    def test_the_stages_beside_the_time_of_a_ping_pong(self):
+        self.assertIn("| raw frames, 64 B | 0.50 us | 1.50 us | 0.25 us | 0.25 us |", self._stages(3.5))
+        self.assertIn("The stages of 64 B add up to 2.50 us, and one way takes 3.50 us above: there each end has a processor of its own. Here one cache has all "
+                      "that both ends use.", self._stages(3.5))
+        self.assertIn("2.50 us, but one way takes 2.00 us above: there each end has a processor of its own. Here the two ends never work at the same time.",
+                      self._stages(2.0))
+
+    @staticmethod
     def _gauss(**talking):
         rows = [{"way": way, "order": 9, "seconds": 2 + seconds, "seconds_talking": seconds, "digits": 10, "least_digits": 8, "overclaimed": 0.01}
                 for way, seconds in talking.items()]

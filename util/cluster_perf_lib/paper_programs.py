@@ -1,7 +1,7 @@
 """The tables of the page about the papers that whole programs give: stages of a frame, PVM, matrix product, jobs, Gauss elimination.
 
 Each function returns lines of Markdown that end with one sentence, and raises NotMeasured where there are no figures."""
-from .paper_figures import NotMeasured, more_or_less, span_of, summary_line, table
+from .paper_figures import OURS, NotMeasured, more_or_less, span_of, summary_line, table
 from .rows import size_text, value_text
 
 _LINKS = {"packet": "raw frames", "udp": "UDP"}
@@ -32,9 +32,20 @@ def stages(figures):
     small = next(row for row in rows if row["link"] == "packet")
     share = _percent(small["send_kernel"] + small["arrive_kernel"], small["send"] + small["arrive"])
     return [*table(["where the time of a message goes", "sender, provider", "sender, kernel and wire", "receiver, kernel", "receiver, provider"],
-                   [[f"{_LINKS[row['link']]}, {size_text(row['bytes'])}", *(f"{max(part, 0):.1f} us" for part in parts(row))] for row in rows]),
+                   [[f"{_LINKS[row['link']]}, {size_text(row['bytes'])}", *(_us(max(part, 0)) for part in parts(row))] for row in rows]),
             f"Kernels take {share} of the time of a small message over raw frames. Both ends ran one after the other on one processor. The kernel of the "
-            "sender also passes the frame through the virtual switch into the memory of the receiver, which stands for wire and interrupt."]
+            "sender also passes the frame through the virtual switch into the memory of the receiver, which stands for wire and interrupt."
+            f"{_beside_one_way(figures, small)}"]
+
+
+def _beside_one_way(figures, row):
+    """Why the stages of a message do not add up to the time of a ping-pong."""
+    whole, stages_of = figures.get(OURS, "latency", row["bytes"]), row["send"] + row["arrive"]
+    if whole is None:
+        return ""
+    why = ("one cache has all that both ends use" if stages_of < whole["median"] else "the two ends never work at the same time")
+    return (f" The stages of {size_text(row['bytes'])} add up to {_us(stages_of)}, {'and' if stages_of < whole['median'] else 'but'} one way takes "
+            f"{_us(whole['median'])} above: there each end has a processor of its own. Here {why}.")
 
 
 def pvm_line(figures):
