@@ -27,9 +27,11 @@ UDP_ASLEEP = Column("calls and interrupts (UDP, waiting asleep)", BETWEEN, "fabr
 TCP = Column("tcp", BETWEEN, "fabric", "tcp")
 TCP_MPI = Column("MPI, tcp", BETWEEN, "mpi", "mpi:tcp")
 OVER_IP = Column("TCP/IP over cluster-ip", BETWEEN, "fabric", "tcp/cluster-ip")
+OVER_IP_ASLEEP = Column("TCP/IP over cluster-ip, waiting asleep", BETWEEN, "fabric", "tcp/cluster-ip", "block")
 ON_NODE = Column("cluster, inside a node", INSIDE, "fabric", "cluster")
 ON_NODE_MPI = Column("MPI, inside a node", INSIDE, "mpi", "mpi:cluster")
-COLUMNS = (OURS, OURS_MPI, UDP, UDP_MPI, UDP_MPI_ASLEEP, UDP_ASLEEP, TCP, TCP_MPI, OVER_IP, ON_NODE, ON_NODE_MPI)
+COLUMNS = (OURS, OURS_MPI, UDP, UDP_MPI, UDP_MPI_ASLEEP, UDP_ASLEEP, TCP, TCP_MPI, OVER_IP, OVER_IP_ASLEEP, ON_NODE,
+           ON_NODE_MPI)
 _ASKED = {(column.place, column.level, column.transport, column.wait) for column in COLUMNS}
 _KEPT = ("place", "level", "transport", "wait", "measure", "bytes", "window", "unit", "phase", "median")
 
@@ -140,7 +142,7 @@ def span_of(ratios):
 def summary_line(head, shortest, series):
     """Shortest time, highest bandwidth, and from which size half of that."""
     size, most = max(series, key=lambda pair: pair[1])
-    return [head, shortest, f"{value_text(most, 'B/s')} at {size_text(size)}", size_text(half_size(series))]
+    return [head, shortest, f"{value_text(most, 'B/s')} at {size_text(size)}", size_text(half_size(series)) if len(series) > 1 else "-"]
 
 
 def summary(figures, columns, more=(), theirs=None):

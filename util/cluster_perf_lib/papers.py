@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from . import paper_programs
 from .machine import CLASS_FAR, CLASS_NEAR, SHARED_CACHE_NS, class_of, in_words
-from .paper_figures import (NOT_AT_HAND, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI, UDP_MPI_ASLEEP,
-                            Figures, NotMeasured, cell, half_size, kept, more_or_less, summary, summary_with_share, table)
+from .paper_figures import (NOT_AT_HAND, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, OVER_IP_ASLEEP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI,
+                            UDP_MPI_ASLEEP, Figures, NotMeasured, cell, half_size, kept, more_or_less, summary, summary_with_share, table)
 from .rows import size_text, value_text
 from .samples import times_as_good
 
@@ -61,6 +61,14 @@ def _clic(figures):
             *paper_programs.or_reason(paper_programs.matrix, figures, "The matrix product")]
 
 
+def _daemons_wait(processors):
+    """What two programs that poll leave to the two daemons of cluster-ip."""
+    if not 0 < processors < 4:
+        return ""
+    taken = {1: "the processor", 2: "both processors"}.get(processors, f"two of {processors} processors")
+    return f"Both programs poll and occupy {taken}, so the daemons of cluster-ip wait for one. "
+
+
 def _bcl(figures):
     share = _time(figures, ON_NODE, 8) / _time(figures, OURS, 8)
     columns, more, above, pvm = [ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, TCP], [], "TCP/IP above the provider was not measured in this run", ""
@@ -68,7 +76,8 @@ def _bcl(figures):
         columns.append(OVER_IP)
         times = _time(figures, OVER_IP, 8) / _time(figures, TCP, 8)
         above = f"TCP/IP above the provider takes {times:.1f} times the time of TCP/IP on the bare network"
-        pvm = "Each packet over cluster-ip passes through a daemon on either node. "
+        pvm = f"Each packet over cluster-ip passes through a daemon on either node. {_daemons_wait(figures.processors)}"
+        columns += [OVER_IP_ASLEEP] if figures.series(OVER_IP_ASLEEP, "bandwidth") else []
     try:
         more = [paper_programs.pvm_line(figures)]
     except NotMeasured as reason:
