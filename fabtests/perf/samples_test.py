@@ -431,10 +431,24 @@ class Papers(unittest.TestCase):
         self.assertIn("a process sleeps 5.00 us in place of computing", self._matrix(1, 4, nanoseconds=5000))
 
     @staticmethod
-    def _stages(one_way):
-        column = paper_figures.OURS
-        latency = {"place": column.place, "level": column.level, "transport": column.transport, "wait": column.wait, "measure": "latency", "bytes": 64,
-                   "median": one_way, "unit": "us"}
+    def _result(column, measure, size, median):
+        return {"place": column.place, "level": column.level, "transport": column.transport, "wait": column.wait, "measure": measure, "bytes": size,
+                "median": median, "unit": {"latency": "us", "bandwidth": "B/s"}[measure]}
+
+    def test_the_sizes_at_which_tcp_is_better_are_named(self):
+        def said(measure, ours, tcp):
+            of = paper_figures.Figures({"papers": {}, "results": [self._result(column, measure, size, median) for column, medians in (
+                (paper_figures.OURS, ours), (paper_figures.TCP, tcp), (paper_figures.OURS_MPI, ours), (paper_figures.TCP_MPI, ours))
+                for size, median in medians.items()]})
+            return papers._tcp_is_better(of, measure)  # pylint: disable=protected-access
+
+        self.assertEqual(said("latency", {64: 2, 1024: 3, 4096: 4}, {64: 3, 1024: 2, 4096: 3}), "TCP takes less time without MPI at 1 KB, 4 KB.")
+        self.assertEqual(said("latency", {64: 2}, {64: 2}), "TCP takes less time at no size.")
+        self.assertEqual(said("bandwidth", {64: 2, 1 << 18: 3}, {64: 1, 1 << 18: 4}), "TCP has a higher bandwidth without MPI at 256 KB.")
+
+    @classmethod
+    def _stages(cls, one_way):
+        latency = cls._result(paper_figures.OURS, "latency", 64, one_way)
         rows = [{"link": "packet", "bytes": 64, "send": 2.0, "send_kernel": 1.5, "arrive": 0.5, "arrive_kernel": 0.25}]
         return "\n".join(paper_programs.stages(paper_figures.Figures({"results": [latency], "papers": {"stages": {"rows": rows, "reason": ""}}})))
 

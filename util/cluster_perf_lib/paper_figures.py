@@ -6,7 +6,8 @@ from .samples import times_as_good
 from .transports import BETWEEN, INSIDE
 
 NOT_AT_HAND = "not at hand"
-SIZES = (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20)
+SIZES = {"latency": (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20),
+         "bandwidth": (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)}
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,10 @@ class Figures:
         if result is None or not bare:
             return "-"
         return f"{100 * times_as_good(result, max(bare, key=lambda each: each['median'])):.0f} %"
+
+    def highest_share(self, column):
+        """The same of the size that has the highest bandwidth."""
+        return self.share(column, max(self.series(column, "bandwidth"), key=lambda pair: pair[1])[0])
 
     def rows(self, measure, **fields):
         """The rows of a measure of whole programs that have these values."""

@@ -40,7 +40,18 @@ def _by_size(figures, columns, measure, pvm):
 
     return table([{"latency": "time"}.get(measure, measure), *(column.head for column in columns), *pvm],
                  [[size_text(size), *(cell(figures.get(column, measure, size)) for column in columns), *(of_pvm(times, size) for times in pvm.values())]
-                  for size in SIZES if measure == "latency" or size >= _SMALL])
+                  for size in SIZES[measure]])
+
+
+def _tcp_is_better(figures, measure):
+    """At which sizes, with and without MPI."""
+    found = []
+    for with_mpi, (own, peer) in {"without MPI": (OURS, TCP), "with MPI": (OURS_MPI, TCP_MPI)}.items():
+        pairs = {size: (figures.get(own, measure, size), figures.get(peer, measure, size)) for size in SIZES[measure]}
+        sizes = [size_text(size) for size, pair in pairs.items() if all(pair) and times_as_good(*pair) < 1]
+        found += [f"{with_mpi} at {', '.join(sizes)}"] if sizes else []
+    what = {"latency": "takes less time", "bandwidth": "has a higher bandwidth"}[measure]
+    return f"TCP {what} {', and '.join(found)}." if found else f"TCP {what} at no size."
 
 
 def _time(figures, column, size):
@@ -55,8 +66,10 @@ def _clic(figures):
               else paper_programs.or_reason(lambda found: found.pvm("over"), figures, "PVM")[-1])
     return [_short(f"CLIC goes around TCP/IP, and so do raw frames: with MPI over them, {size_text(_SMALL)} takes {more_or_less(small)} over TCP, and "
                    f"a stream of {size_text(_LARGE)} {more_or_less(large)} over TCP."),
-            *_by_size(figures, columns, "latency", pvm), beside,
-            *_by_size(figures, columns, "bandwidth", pvm), *(["The figures of PVM are of its ping-pong."] if pvm else []),
+            *_by_size(figures, columns, "latency", pvm),
+            f"{_tcp_is_better(figures, 'latency')} The column tcp is libfabric's provider; MPI over tcp is Open MPI's own. {beside}",
+            *_by_size(figures, columns, "bandwidth", pvm),
+            f"{_tcp_is_better(figures, 'bandwidth')}{' The figures of PVM are of its ping-pong.' if pvm else ''}",
             *paper_programs.or_reason(paper_programs.stages, figures, "The stages of a frame"),
             *paper_programs.or_reason(paper_programs.matrix, figures, "The matrix product")]
 
@@ -97,8 +110,8 @@ def _bip(figures):
                    f"takes {costs}."),
             *summary_with_share(figures, (OURS, OURS_MPI, ON_NODE, ON_NODE_MPI), _LARGE,
                                 {OURS.head: "BIP: less than 5 us; more than 125 MB/s; half of it from 4 KB"}),
-            f"Between nodes, half of the highest bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller messages share "
-            "frames, but each message costs some time. The maximum is the fastest stream of the kernel between nodes. Inside a node it is the fastest copy by "
+            f"Between nodes, half of the highest bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: messages smaller "
+            "than a frame share frames, but each message costs some time. The maximum is the fastest stream of the kernel between nodes. Inside a node it is the fastest copy by "
             "one processor, which sender and receiver together can exceed."]
 
 
@@ -116,7 +129,7 @@ def _mpc(figures):
     return [_short(f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts: here, 8 B by polling over raw frames takes {more_or_less(share)} "
                    "by UDP with a wait that sleeps."),
             *table(["", "8 B", "1 MB"], rows, theirs),
-            "The kernel sends the frame in both cases, but it also wakes the sleeper.",
+            "Both use the kernel to send; the wait that sleeps also needs a wake-up.",
             *paper_programs.or_reason(paper_programs.gauss, figures, "The Gauss elimination"),
             *paper_programs.or_reason(paper_programs.exchanges, figures, "Its exchanges"),
             *paper_programs.or_reason(paper_programs.control, figures, "The size of control messages")]
@@ -129,7 +142,7 @@ def _deck(figures):
     if all(share == "-" for share in rows[0][2:]):
         raise ValueError("no bare stream")
     return [_short(f"DECK states its bandwidth as a share of what the card can do: here, messages of {size_text(_LARGE)} reach {figures.share(OURS, _LARGE)} of "
-                   f"the maximum over raw frames and {figures.share(TCP, _LARGE)} over tcp."),
+                   f"the maximum over raw frames and {figures.share(TCP, _LARGE)} over tcp. The highest bandwidth over tcp is {figures.highest_share(TCP)} of it."),
             *table(["", "64 B", *(f"share of the maximum, {size_text(size)}" for size in sizes)], rows),
             "The maximum is the fastest stream of the kernel without any protocol above, on the same machine. The rest goes into headers, checksums, "
             "acknowledgements and copies.",
