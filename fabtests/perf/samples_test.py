@@ -473,6 +473,28 @@ class Papers(unittest.TestCase):
                       self._gauss(asleep=2, polling=1, mpi_udp=1.8, mpi=1))
         self.assertNotIn("With MPI", self._gauss(asleep=2, polling=1))
 
+    @staticmethod
+    def _control(spread, **seconds):
+        rows = [{"at_once": size.strip("_"), "order": 9, "seconds": each, "seconds_talking": 0.1, "spread": spread} for size, each in seconds.items()]
+        return "\n".join(paper_programs.control(paper_figures.Figures({"results": [], "papers": {"control": {"rows": rows, "reason": ""}}})))
+
+    def test_the_best_size_of_control_messages_beside_the_default(self):
+        self.assertIn("fastest with 1k (the default is 64k). It takes 10 % less time than with the default. The runs of one size differ by up to 20 %, so this "
+                      "says little. MPI-MPC", self._control(0.2, _1k=0.9, _64k=1.0))
+        self.assertIn("differ by up to 5 %, so this is no chance.", self._control(0.05, _1k=0.9, _64k=1.0))
+        self.assertIn("fastest with 64k (the default is 64k). MPI-MPC", self._control(0.2, _1k=1.1, _64k=1.0))
+        self.assertIn("with the default. MPI-MPC", self._control(0, _1k=0.9, _64k=1.0))
+
+    def test_a_barrier_beside_tcp(self):
+        rows = [{"form": "2x1", "way": way, "ended": True, "start_s": 1, "barrier_us": barrier, "allreduce_us": 1, "kilobytes": 1}
+                for way, barrier in (("cluster", 150), ("tcp", 100))]
+
+        def said(some):
+            return "\n".join(paper_programs.jobs(paper_figures.Figures({"results": [], "papers": {"jobs": {"rows": some, "reason": ""}}})))
+
+        self.assertIn("A barrier over the provider takes 50 % more time than over tcp.", said(rows))
+        self.assertNotIn("A barrier", said(rows[:1]))
+
     def test_each_table_says_what_the_paper_has(self):
         self.assertEqual(paper_figures.table(["", "8 B"], [["own", "1 us"], ["MPI", "2 us"]], {"MPI": "26 us"}),
                          ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not at hand |", "| MPI | 2 us | 26 us |", ""])

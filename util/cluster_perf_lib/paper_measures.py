@@ -223,8 +223,10 @@ class Measures:
 
 
 def _middle(runs):
-    """Solutions of one system: times are medians, all else is the same in each."""
-    return {**runs[0], **{name: statistics.median(run[name] for run in runs) for name in ("seconds", "seconds_talking")}}
+    """Solutions of one system: times are medians, all else is the same in each. The spread is that of the seconds, as a part of them."""
+    seconds = [run["seconds"] for run in runs]
+    return {**runs[0], **{name: statistics.median(run[name] for run in runs) for name in ("seconds", "seconds_talking")},
+            "spread": (max(seconds) - min(seconds)) / statistics.median(seconds) if len(seconds) > 1 and min(seconds) > 0 else 0}
 
 
 def _transport(name, kind):

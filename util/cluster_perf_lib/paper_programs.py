@@ -8,6 +8,7 @@ _LINKS = {"packet": "raw frames", "udp": "UDP"}
 _GAUSS = {"asleep": "UDP, asleep", "polling": "raw frames, polling", "mpi_asleep": "MPI, UDP, asleep", "mpi_udp": "MPI, UDP, polling",
           "mpi": "MPI, raw frames, polling"}
 _MATRIX = {"mpi": "MPI, raw frames", "mpi_tcp": "MPI, tcp", "over": "PVM, cluster-ip", "plain": "PVM, tcp"}
+_EAGER_DEFAULT = "64k"
 _MATRIX_MPI = ("mpi", "mpi_tcp")  # the others are networks of PVM
 
 
@@ -97,9 +98,11 @@ def jobs(figures):
             return ["did not end", "-", "-", "-"]
         return [f"{row['start_s']:.0f} s", f"{row['barrier_us'] / 1000:.1f} ms", f"{row['allreduce_us'] / 1000:.1f} ms", f"{row['kilobytes'] / 1024:.0f} MB"]
 
+    plain = next((row for row in shown if row["way"] != "cluster" and row["ended"]), None)
+    beside = f"A barrier over the provider takes {more_or_less(ended['barrier_us'] / plain['barrier_us'])} over tcp. " if plain and plain["barrier_us"] else ""
     lines = [["MPI, cluster" if row["way"] == "cluster" else "MPI, tcp", *cells(row)] for row in shown]
     return [*table([f"{nodes} nodes with {ranks} processes each", "start-up", "barrier", "allreduce 8 B", "memory of a process"], lines),
-            f"DAWNING-3000 has 70 nodes with 4 processes each; the largest job that ended here has {nodes} with {ranks}"
+            f"{beside}DAWNING-3000 has 70 nodes with 4 processes each; the largest job that ended here has {nodes} with {ranks}"
             f"{' (' + ', '.join(not_ended) + ' did not end)' if not_ended else ''}, and its {nodes * ranks} processes {figures.shared_by(nodes * ranks)}"
             f"{', so its times say little' if nodes * ranks > figures.processors else ''}."]
 
@@ -147,13 +150,27 @@ def exchanges(figures):
             "The number of messages grows with the order, and the bytes with its square. The time of an exchange includes what the other node computes first."]
 
 
+def _beside_default(rows, best):
+    """How much the best size of control messages gains, and whether that is more than the runs of one size differ."""
+    usual = next((row for row in rows if row["at_once"] == _EAGER_DEFAULT), None)
+    if usual is None or usual is best:
+        return ""
+    gained = f" It takes {more_or_less(best['seconds'] / usual['seconds'])} with the default."
+    spread = max(row.get("spread", 0) for row in rows)
+    if not spread:
+        return gained
+    within = "so this says little" if usual["seconds"] - best["seconds"] < spread * usual["seconds"] else "so this is no chance"
+    return f"{gained} The runs of one size differ by up to {_percent(spread, 1)}, {within}."
+
+
 def control(figures):
     rows = figures.rows("control")
     best = min(rows, key=lambda row: row["seconds"])
     lines = [[f"{row['at_once']}", _seconds(row["seconds"]), _seconds(row["seconds_talking"])] for row in rows]
     return [*table(["data in a control message up to", f"order {rows[0]['order']:,}", "communication"], lines),
-            f"The elimination is fastest with {best['at_once']} (the default is 64k). MPI-MPC sends short messages inside its control messages, whose best size "
-            "the paper looks for. Here that is `FI_CLUSTER_NET_EAGER`: larger messages are announced, and the receiver pulls them."]
+            f"The elimination is fastest with {best['at_once']} (the default is {_EAGER_DEFAULT}).{_beside_default(rows, best)} MPI-MPC sends short messages "
+            "inside its control messages, whose best size the paper looks for. Here that is `FI_CLUSTER_NET_EAGER`: larger messages are announced, and the "
+            "receiver pulls them."]
 
 
 def mailbox(figures):
