@@ -27,13 +27,17 @@ PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "files.py")
 ROWS = ("write, MB/s", "read, MB/s", "random 4 KB write, 1/s", "create, 1/s", "stat, 1/s", "unlink, 1/s",
         "server killed: longest, s", "healed after, s", "rail cut: longest, s")
 
-# glusterd and its children use fixed places; each node has its own behind them.
-PLACES = """
+# glusterd and its children use fixed places; each node has its own behind them. At its first start glusterd calls gsyncd, which
+# copies volumes to other sites and is not used here, some thirty times.
+PLACES = r"""
 mkdir -p "$1/lib" "$1/log" "$1/run" "$1/brick" "$1/mnt"
 mount --bind "$1/lib" /var/lib/glusterd
 mount --bind "$1/log" /var/log/glusterfs
 mount --bind "$1/run" /run/gluster
-sed "s,end-volume,    option glusterd-sockfile $1/socket\\nend-volume," /etc/glusterfs/glusterd.vol > "$1/vol"
+printf '#!/bin/sh\n[ "$1" != --version ] || echo gsyncd\n' > "$1/gsyncd"
+chmod +x "$1/gsyncd"
+for gsyncd in /usr/lib/*/glusterfs/gsyncd; do [ ! -e "$gsyncd" ] || mount --bind "$1/gsyncd" "$gsyncd"; done
+sed "s,end-volume,    option glusterd-sockfile $1/socket\nend-volume," /etc/glusterfs/glusterd.vol > "$1/vol"
 """
 
 
