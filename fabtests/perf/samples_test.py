@@ -495,6 +495,13 @@ class Papers(unittest.TestCase):
         self.assertIn("A barrier over the provider takes 50 % more time than over tcp.", said(rows))
         self.assertNotIn("A barrier", said(rows[:1]))
 
+    def test_several_pairs_beside_one(self):
+        rows = [{"way": way, "pairs": many, "rate": rate, "bandwidth": 1e9} for way, many, rate in
+                (("cluster", 1, 2e6), ("tcp", 1, 1e6), ("cluster", 4, 3e6), ("tcp", 4, 1e6))]
+        shown = "\n".join(paper_programs.pairs(paper_figures.Figures({"results": [], "papers": {"pairs": {"rows": rows, "reason": ""}}})))
+        self.assertIn("| 4 | 3.00 M/s | 1.00 GB/s | 1.00 M/s | 1.00 GB/s |", shown)
+        self.assertIn("4 pairs together send 1.50 times the messages of one pair, and 1.00 times its bytes.", shown)
+
     def test_each_table_says_what_the_paper_has(self):
         self.assertEqual(paper_figures.table(["", "8 B"], [["own", "1 us"], ["MPI", "2 us"]], {"MPI": "26 us"}),
                          ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not at hand |", "| MPI | 2 us | 26 us |", ""])

@@ -9,6 +9,7 @@ import shutil
 import statistics
 import sys
 import time
+from concurrent import futures
 from dataclasses import dataclass, replace
 
 from cluster_lib import build
@@ -18,6 +19,7 @@ from vcluster_lib import temporary
 from . import transports
 from .errors import NotHere, Skipped
 from .placement import Place
+from .plan import Item
 from .processes import Child
 from .transports import BETWEEN
 
@@ -32,6 +34,8 @@ _JOBS = "fabtests/scale/jobs.py"
 GAUSS_WAYS = {"asleep": ("fabric", "cluster/udp", "block"), "polling": ("fabric", "cluster/packet", "spin"),
               "mpi_asleep": ("mpi", "mpi:cluster/udp", "block"), "mpi_udp": ("mpi", "mpi:cluster/udp", "spin"),
               "mpi": ("mpi", "mpi:cluster/packet", "spin")}
+PAIRS_WAYS = {"cluster": "cluster/packet", "tcp": "tcp"}
+PAIRS_ITEMS = {"rate": Item("rate", 8, 64), "bandwidth": Item("bandwidth", 1 << 20, 16)}
 MATRIX_WAYS = {"mpi": "mpi:cluster/packet", "mpi_tcp": "mpi:vader+tcp"}
 
 
@@ -49,6 +53,9 @@ class Form:
     job_seconds: int
     gauss_orders: tuple
     gauss_ways: tuple
+    pairs: tuple  # of processes between two nodes, all at once
+    pairs_ways: tuple
+    pairs_milliseconds: int
     control_order: int
     control_sizes: tuple  # values of FI_CLUSTER_NET_EAGER
 
@@ -56,12 +63,12 @@ class Form:
 FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nanoseconds=5000, matrix_nodes=(1, 4, 6, 8, 9),
             jobs=("70x4", "24x4", "24x1"), job_ways="cluster,tcp", job_seconds=240,
             gauss_orders=(800, 1000, 1200, 1400, 1600, 1800, 2000), gauss_ways=tuple(GAUSS_WAYS),
-            control_order=2000, control_sizes=("256", "1k", "4k", "16k", "64k"))
+            pairs=(1, 2, 4), pairs_ways=tuple(PAIRS_WAYS), pairs_milliseconds=500, control_order=2000, control_sizes=("256", "1k", "4k", "16k", "64k"))
 QUICK = replace(FULL, repetitions=1, stages=("--rounds", 1), job_ways="cluster", gauss_orders=(800, 1400, 2000), control_sizes=("1k", "4k", "64k"))
 # For the check, whatever the figures.
 SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nanoseconds=1000,
              matrix_nodes=(1, 2), jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling", "mpi_asleep"),
-             control_order=40, control_sizes=("1k",))
+             pairs=(2,), pairs_ways=("cluster",), pairs_milliseconds=20, control_order=40, control_sizes=("1k",))
 
 
 class Measures:
@@ -75,7 +82,7 @@ class Measures:
     def all(self):
         """Name -> the rows, and why there are none."""
         found = {}
-        work = {"stages": self._stages, "pvm": self._pvm, "jobs": self._jobs, "matrix": self._matrix, "gauss": self._gauss, "control": self._control,
+        work = {"stages": self._stages, "pvm": self._pvm, "jobs": self._jobs, "pairs": self._pairs, "matrix": self._matrix, "gauss": self._gauss, "control": self._control,
                 "mailbox": self._mailbox}
         begun = time.monotonic()
         for number, (name, measure) in enumerate(work.items(), 1):
@@ -174,6 +181,31 @@ class Measures:
             rows += [{"way": way, "nodes": nodes, "order": order, "nanoseconds": shape, "seconds": statistics.median(each[0] for each in runs),
                       "talking": statistics.median(each[1] for each in runs)} for way, runs in found.items()]
         return rows
+
+    def _pairs(self):
+        """What so many pairs reach together, medians, in turns. The processes of a node share a processor, and yield it while they wait."""
+        rows = []
+        for many in self._form.pairs:
+            self._say(f"      {many} pairs")
+            found = {way: [] for way in self._form.pairs_ways}
+            for way in list(found) * self._form.repetitions:
+                found[way].append([self._together(many, _transport(PAIRS_WAYS[way], "fabric"), item) for item in PAIRS_ITEMS.values()])
+            rows += [{"way": way, "pairs": many, **dict(zip(PAIRS_ITEMS, map(statistics.median, zip(*runs))))} for way, runs in found.items()]
+        return rows
+
+    def _together(self, many, transport, item):
+        """The sum of what pairs reach that start at the same time."""
+        place = self._on(2)
+        words = [self._runner.program("fabric_perf"), "--provider", transport.provider, "--wait", "yield", "--milliseconds", str(self._form.pairs_milliseconds),
+                 "--limit", str(self._runner.limit)]
+        addresses = [["--node", place.address(side)] if transport.needs_address else [] for side in (0, 1)]
+
+        def one(_):
+            lines = self._runner.pair(place, transports.environment(transport, self._runner.build), words, [item.text()], addresses)
+            return next(sample["value"] for sample in map(json.loads, lines) if "measure" in sample)
+
+        with futures.ThreadPoolExecutor(many) as threads:
+            return sum(threads.map(one, range(many)))
 
     def _solutions(self, place, way, orders, **settings):
         kind, name, wait = GAUSS_WAYS[way]

@@ -8,6 +8,7 @@ _LINKS = {"packet": "raw frames", "udp": "UDP"}
 _GAUSS = {"asleep": "UDP, asleep", "polling": "raw frames, polling", "mpi_asleep": "MPI, UDP, asleep", "mpi_udp": "MPI, UDP, polling",
           "mpi": "MPI, raw frames, polling"}
 _MATRIX = {"mpi": "MPI, raw frames", "mpi_tcp": "MPI, tcp", "over": "PVM, cluster-ip", "plain": "PVM, tcp"}
+_PAIRS = {"cluster": "raw frames", "tcp": "tcp"}
 _EAGER_DEFAULT = "64k"
 _MATRIX_MPI = ("mpi", "mpi_tcp")  # the others are networks of PVM
 
@@ -84,6 +85,19 @@ def matrix(figures):
     return [*table([f"matrix product of order {rows[0]['order']}, nodes", *map(head_of, _MATRIX)],
                    [[str(nodes), *(cell_of(way, nodes) for way in _MATRIX)] for nodes in many]),
             f"{beside}{best}The nodes are virtual and {figures.shared_by(max(many))}.{shape}"]
+
+
+def pairs(figures):
+    rows = figures.rows("pairs")
+    found = {(row["way"], row["pairs"]): row for row in rows}
+    ways, many = [way for way in _PAIRS if any(row["way"] == way for row in rows)], sorted({row["pairs"] for row in rows})
+    names, units = ("rate", "bandwidth"), {"rate": "1/s", "bandwidth": "B/s"}
+    lines = [[str(each), *(value_text(found[way, each][name], units[name]) for way in ways for name in names)] for each in many]
+    one, most = found[ways[0], many[0]], found[ways[0], many[-1]]
+    grown = (f"Over raw frames, {many[-1]} pairs together send {most['rate'] / one['rate']:.2f} times the messages of one pair, and "
+             f"{most['bandwidth'] / one['bandwidth']:.2f} times its bytes. " if many[0] == 1 < many[-1] else "")
+    return [*table(["several processes on one card, pairs", *(f"{_PAIRS[way]}: {what}" for way in ways for what in ("8 B messages", "1 MB"))], lines),
+            f"{grown}All processes of a node share one card and one processor, and yield the processor while they wait."]
 
 
 def jobs(figures):
@@ -182,7 +196,7 @@ def mailbox(figures):
             "(`examples/mailbox`)."]
 
 
-TABLES = {"mailbox": mailbox, "stages": stages, "matrix": matrix, "jobs": jobs, "gauss": gauss, "exchanges": exchanges, "control": control}
+TABLES = {"mailbox": mailbox, "stages": stages, "matrix": matrix, "pairs": pairs, "jobs": jobs, "gauss": gauss, "exchanges": exchanges, "control": control}
 
 
 def or_reason(make, figures, what):

@@ -112,7 +112,8 @@ def _bip(figures):
                                 {OURS.head: "BIP: less than 5 us; more than 125 MB/s; half of it from 4 KB"}),
             f"Between nodes, half of the highest bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: messages smaller "
             "than a frame share frames, but each message costs some time. The maximum is the fastest stream of the kernel between nodes. Inside a node it is the fastest copy by "
-            "one processor, which sender and receiver together can exceed."]
+            "one processor, which sender and receiver together can exceed.",
+            *paper_programs.or_reason(paper_programs.pairs, figures, "Several processes on one card")]
 
 
 _MPC_LAYERS, _MPC_MPI = "5 to 40 us; 490 Mbit/s (both layers)", "26 us; 450 Mbit/s"
