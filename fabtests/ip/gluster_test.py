@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """GlusterFS over cluster-ip, beside the plain network: four servers with replicas, and a client.
 
-A volume of two pairs of bricks in memory, mounted by FUSE on a fifth node. Files are compared with what was written, also on the
-bricks, after a server was killed, came back and was healed. A rail is cut in mid-load over cluster-ip: the plain network of
-the servers is one rail only. The networks take turns, and each figure is a median. In short, for the check: two servers, one of which is the client, and a few files over cluster-ip.
+A volume of two pairs of bricks in memory, mounted by FUSE on a fifth node. Files are compared with what was
+written, also on the bricks, after a server was killed, came back and was healed. A rail is cut in mid-load over
+cluster-ip: the plain network of the servers is one rail only. The networks take turns, and figures are medians.
+
+In short, for the check: two servers, one of which is the client, and a few files over cluster-ip.
 """
 import glob
 import json
@@ -29,8 +31,8 @@ PROGRAM = os.path.join(os.path.dirname(os.path.realpath(__file__)), "files.py")
 ROWS = ("write, MB/s", "read, MB/s", "random 4 KB write, 1/s", "create, 1/s", "stat, 1/s", "unlink, 1/s",
         "server killed: longest, s", "healed after, s", "rail cut: longest, s")
 
-# glusterd and its children use fixed places; each node has its own behind them. At its first start glusterd calls gsyncd, which
-# copies volumes to other sites and is not used here, some thirty times.
+# glusterd and its children use fixed places; each node has its own behind them. At its first start glusterd
+# calls gsyncd some thirty times. That copies volumes to other sites, which nobody does here.
 PLACES = r"""
 mkdir -p "$1/lib" "$1/log" "$1/run" "$1/brick" "$1/mnt"
 mount --bind "$1/lib" /var/lib/glusterd

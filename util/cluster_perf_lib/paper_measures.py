@@ -183,7 +183,7 @@ class Measures:
         return rows
 
     def _pairs(self):
-        """What so many pairs reach together, medians, in turns. The processes of a node share a processor, and yield it while they wait."""
+        """What so many pairs reach together, medians, in turns. The processes of a node share a processor."""
         rows = []
         for many in self._form.pairs:
             self._say(f"      {many} pairs")
@@ -255,7 +255,7 @@ class Measures:
 
 
 def _middle(runs):
-    """Solutions of one system: times are medians, all else is the same in each. The spread is that of the seconds, as a part of them."""
+    """Solutions of one system: times are medians, all else is the same in each. The spread is a part of the seconds."""
     seconds = [run["seconds"] for run in runs]
     return {**runs[0], **{name: statistics.median(run[name] for run in runs) for name in ("seconds", "seconds_talking")},
             "spread": (max(seconds) - min(seconds)) / statistics.median(seconds) if len(seconds) > 1 and min(seconds) > 0 else 0}
