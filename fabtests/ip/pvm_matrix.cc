@@ -83,7 +83,7 @@ class Product {
       pvm_initsend(PvmDataRaw);
       pvm_pkint(&rows, 1, 1);
       pvm_pkint(&order_, 1, 1);
-      pvm_pkdouble(&a_[static_cast<size_t>(first * order_)], rows * order_, 1);
+      pvm_pkdouble(&a_[start_of(first)], rows * order_, 1);
       pvm_pkdouble(b_.data(), order_ * order_, 1);
       pvm_send(tasks_[static_cast<size_t>(task)], tag_work);
     }
@@ -92,8 +92,7 @@ class Product {
       int host = 0;
       pvm_recv(tasks_[static_cast<size_t>(task)], tag_result);
       pvm_upkint(&host, 1, 1);
-      pvm_upkdouble(&c_[static_cast<size_t>(first * order_)],
-                    (first_row(task + 1, many(), order_) - first) * order_, 1);
+      pvm_upkdouble(&c_[start_of(first)], (first_row(task + 1, many(), order_) - first) * order_, 1);
       hosts_.insert(host);
     }
     const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begun;
@@ -103,6 +102,7 @@ class Product {
   size_t hosts() const { return hosts_.size(); }
 
  private:
+  size_t start_of(int row) const { return static_cast<size_t>(row) * static_cast<size_t>(order_); }
   int many() const { return static_cast<int>(tasks_.size()); }
 
   int order_;

@@ -222,10 +222,10 @@ void put_alone(Node& from, Node& to) {
   }
 }
 
-/// Of all messages, in microseconds. A message during which other programs had the processor does not count much.
+/// Of all messages, in microseconds. A message during which another program had the processor hardly counts.
 double median(long Times::*of) {
-  std::vector<long> found;
-  for (const Times& each : spent) found.push_back(each.*of);
+  std::vector<long> found(spent.size());
+  std::transform(spent.begin(), spent.end(), found.begin(), [&](const Times& each) { return each.*of; });
   const auto middle = found.begin() + static_cast<long>(found.size() / 2);
   std::nth_element(found.begin(), middle, found.end());
   return static_cast<double>(*middle) / 1000;
