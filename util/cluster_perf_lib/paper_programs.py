@@ -8,6 +8,7 @@ _LINKS = {"packet": "raw frames", "udp": "UDP"}
 _GAUSS = {"asleep": "UDP, asleep", "polling": "raw frames, polling", "mpi_asleep": "MPI, UDP, asleep", "mpi_udp": "MPI, UDP, polling",
           "mpi": "MPI, raw frames, polling"}
 _MATRIX = {"mpi": "MPI, raw frames", "mpi_tcp": "MPI, tcp", "over": "PVM, cluster-ip", "plain": "PVM, tcp"}
+_ABOUT = 0.1
 _PAIRS = {"cluster": "raw frames", "tcp": "tcp"}
 _EAGER_DEFAULT = "64k"
 _MATRIX_MPI = ("mpi", "mpi_tcp")  # the others are networks of PVM
@@ -41,13 +42,15 @@ def stages(figures):
 
 
 def _beside_one_way(figures, row):
-    """Why the stages of a message do not add up to the time of a ping-pong."""
+    """Whether the stages of a message add up to the time of a ping-pong, and if not, why."""
     whole, stages_of = figures.get(OURS, "latency", row["bytes"]), row["send"] + row["arrive"]
     if whole is None:
         return ""
-    why = ("one cache has all that both ends use" if stages_of < whole["median"] else "the two ends never work at the same time")
-    return (f" The stages of {size_text(row['bytes'])} add up to {_us(stages_of)}, {'and' if stages_of < whole['median'] else 'but'} one way takes "
-            f"{_us(whole['median'])} above: there each end has a processor of its own. Here {why}.")
+    said = f" The stages of {size_text(row['bytes'])} add up to {_us(stages_of)}, and one way takes {_us(whole['median'])} above"
+    if abs(stages_of / whole["median"] - 1) <= _ABOUT:
+        return f"{said}, about the same."
+    why = "one cache has all that both ends use" if stages_of < whole["median"] else "the two ends never work at the same time"
+    return f"{said}: there each end has a processor of its own. Here {why}."
 
 
 def pvm_line(figures):
@@ -115,7 +118,7 @@ def jobs(figures):
     plain = next((row for row in shown if row["way"] != "cluster" and row["ended"]), None)
     beside = f"A barrier over the provider takes {more_or_less(ended['barrier_us'] / plain['barrier_us'])} over tcp. " if plain and plain["barrier_us"] else ""
     lines = [["MPI, cluster" if row["way"] == "cluster" else "MPI, tcp", *cells(row)] for row in shown]
-    return [*table([f"{nodes} nodes with {ranks} processes each", "start-up", "barrier", "allreduce 8 B", "memory of a process"], lines),
+    return [*table([f"{nodes} nodes with {ranks} process{'es' if ranks > 1 else ''} each", "start-up", "barrier", "allreduce 8 B", "memory of a process"], lines),
             f"{beside}DAWNING-3000 has 70 nodes with 4 processes each; the largest job that ended here has {nodes} with {ranks}"
             f"{' (' + ', '.join(not_ended) + ' did not end)' if not_ended else ''}, and its {nodes * ranks} processes {figures.shared_by(nodes * ranks)}"
             f"{', so its times say little' if nodes * ranks > figures.processors else ''}."]
