@@ -1,14 +1,17 @@
 /* A master and many workers: how many primes there are below a limit. Every process has some threads that work, each
  * with a mailbox of its own. Process 0 has two more: one gives tasks to workers that ask, one collects what they
  * found. Each of these threads waits at another mailbox. A semaphore keeps the tasks under way at twice the number of
- * workers: who collects a result lets one more task out. */
+ * workers: who collects a result lets one more task out.
+ *
+ * farm RANK SIZE HOST:PORT [WORKERS]: so many threads work in each process (default: 3). */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "mailbox.h"
 
-enum { kWorkers = 3, kTasks = 400, kNumbers = 500, kPrimes = 17984 /* below kTasks * kNumbers */ };
+enum { kWorkersMax = 256, kTasks = 400, kNumbers = 500, kPrimes = 17984 /* below kTasks * kNumbers */ };
 
+static int workers_each = 3;
 static sem_t may_give;
 
 static int is_prime(int64_t n) {
@@ -21,7 +24,7 @@ static int is_prime(int64_t n) {
 
 /* A worker asks by its number; a task of -1 is the end. */
 static void* work(void* argument) {
-  const int32_t me = mailbox_rank() * kWorkers + *(const int*)argument;
+  const int32_t me = mailbox_rank() * workers_each + *(const int*)argument;
   char name[kMailboxNameMax];
   snprintf(name, sizeof name, "worker %d", (int)me);
   struct mailbox *const tasks = mailbox_create(name), *const requests = mailbox_clone("requests"),
@@ -50,7 +53,7 @@ static void* work(void* argument) {
 
 /* The mailbox of a worker is cloned when it asks for the first time. */
 static void* give_tasks(void* requests) {
-  const int workers = mailbox_size() * kWorkers;
+  const int workers = mailbox_size() * workers_each;
   struct mailbox** const known = calloc((size_t)workers, sizeof *known);
   if (known == NULL) exit(1);
   struct message* const m = message_create();
@@ -91,21 +94,26 @@ static int collect(struct mailbox* results) {
   if (primes != kPrimes) ++wrong;
   if (wrong > 0) fprintf(stderr, "farm: %d errors, %lld primes\n", wrong, (long long)primes);
   if (wrong == 0)
-    printf("farm: %d workers in %d processes, %d tasks, %lld primes\n", kWorkers * mailbox_size(),
+    printf("farm: %d workers in %d processes, %d tasks, %lld primes\n", workers_each * mailbox_size(),
            mailbox_size(), kTasks, (long long)primes);
   return wrong;
 }
 
 int main(int argc, char** argv) {
+  if (argc == 5) workers_each = atoi(argv[--argc]);
+  if (workers_each < 1 || workers_each > kWorkersMax) {
+    fprintf(stderr, "farm: WORKERS is 1 to %d\n", kWorkersMax);
+    return 2;
+  }
   mailbox_open(argc, argv, "Tasks for threads of all processes, by mailboxes.");
-  pthread_t workers[kWorkers], giver = 0;
-  int numbers[kWorkers], wrong = 0;
-  for (int i = 0; i < kWorkers; ++i) {
+  pthread_t workers[kWorkersMax], giver = 0;
+  int numbers[kWorkersMax], wrong = 0;
+  for (int i = 0; i < workers_each; ++i) {
     numbers[i] = i;
     workers[i] = thread_start(work, &numbers[i]);
   }
   if (mailbox_rank() == 0) {
-    semaphore_open(&may_give, (unsigned)(2 * kWorkers * mailbox_size()));
+    semaphore_open(&may_give, (unsigned)(2 * workers_each * mailbox_size()));
     struct mailbox *const requests = mailbox_create("requests"), *const results = mailbox_create("results");
     giver = thread_start(give_tasks, requests);
     wrong = collect(results);
@@ -113,7 +121,7 @@ int main(int argc, char** argv) {
     mailbox_destroy(requests);
     mailbox_destroy(results);
   }
-  for (int i = 0; i < kWorkers; ++i) thread_join(workers[i]);
+  for (int i = 0; i < workers_each; ++i) thread_join(workers[i]);
   mailbox_close();
   return wrong > 0;
 }

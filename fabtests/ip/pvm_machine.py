@@ -41,9 +41,9 @@ def pingpong(machine):
     return found
 
 
-def matrix(machine, order, tasks):
+def matrix(machine, order, tasks, nanoseconds=0):
     """The seconds of a matrix product that is right, and that all hosts took part in."""
-    said = machine.run(os.path.join(Options.programs, "pvm_matrix"), str(order), str(tasks))
+    said = machine.run(os.path.join(Options.programs, "pvm_matrix"), str(order), str(tasks), str(nanoseconds))
     if f"on {len(machine.hosts)} hosts: right" not in said:
         raise AssertionError(said)
     return float(said.split()[0])

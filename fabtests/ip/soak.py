@@ -3,7 +3,7 @@
     soak.py --program cluster-ip --provider DIRECTORY [--seconds 600]
 
 Two nodes: a TCP stream in each direction and datagrams, all compared. A daemon is restarted in the middle. The memory of the
-other one at the end is compared with that after the first tenth.
+other one at the end is compared with that after the first tenth. The last line says which rate would bring as many bytes in a day.
 """
 import argparse
 import itertools
@@ -18,9 +18,12 @@ GROWTH_BYTES_MAX = 4 << 20
 STREAM_MEGABYTES = 500
 ECHO_PORT = 5007
 SECONDS = 600
+DAY_SECONDS = 24 * 3600
 
 
 class Soak(unittest.TestCase):
+    carried = "nothing was carried to the end"
+
     def test_memory_stays(self):
         cluster = virtual_nodes.make(2, suffix="-ip-soak")
         self.addCleanup(cluster.down)
@@ -41,7 +44,7 @@ class Soak(unittest.TestCase):
             self.assertEqual(over.ask(1, ipv4(2), ECHO_PORT, 30000), [ipv4(2)], "fragments")
             bytes_sent += 2 * there.bytes
             memory = over.daemons[1].memory_bytes()
-            print(f"{passed:6.0f} s: {bytes_sent >> 30} GB, {memory >> 10} KB in use", flush=True)
+            print(f"{passed:6.0f} s: {bytes_sent / 1e9:.1f} GB, {memory >> 10} KB in use", flush=True)
             early = memory if passed <= SECONDS / 10 or early is None else early
             if passed > SECONDS:
                 break
@@ -49,6 +52,8 @@ class Soak(unittest.TestCase):
         self.assertLess(memory - early, GROWTH_BYTES_MAX)
         server.kill()
         print(over.daemons[1].stop())
+        Soak.carried = (f"{bytes_sent / 1e9:.1f} GB in {time.monotonic() - begun:.0f} s: equals 24 h of "
+                        f"{bytes_sent * 8 / DAY_SECONDS / 1e6:.2f} Mbit/s")
 
 
 def main():
@@ -60,8 +65,10 @@ def main():
     options = parser.parse_args()
     Options.program, Options.provider, SECONDS = options.program, options.provider, options.seconds
     overlay.require()
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    passed = unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result.wasSuccessful()
+    print(Soak.carried)
+    return 0 if passed else 1
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -413,8 +413,8 @@ class Papers(unittest.TestCase):
                          ["9 to 15 % less time than", "20 to 50 % more time than", "10 % less to 5 % more time than", "20 % more time than"])
 
     @staticmethod
-    def _matrix(*nodes, processors=2):
-        rows = [{"way": way, "nodes": each, "order": 9, "seconds": seconds / each, "talking": 0.1 * seconds} for each in nodes
+    def _matrix(*nodes, processors=2, nanoseconds=0):
+        rows = [{"way": way, "nodes": each, "order": 9, "nanoseconds": nanoseconds, "seconds": seconds / each, "talking": 0.1 * seconds} for each in nodes
                 for way, seconds in (("mpi", 1.0), ("mpi_tcp", 2.0))]
         return "\n".join(paper_programs.matrix(paper_figures.Figures({
             "results": [], "machine": {"processors": processors}, "papers": {"matrix": {"rows": rows, "reason": ""}}})))
@@ -427,10 +427,85 @@ class Papers(unittest.TestCase):
         self.assertIn("share 2 processors", shown)
         self.assertIn("have 8 processors", self._matrix(1, 4, processors=8))
         self.assertIn("no row for one node", self._matrix(4))
+        self.assertNotIn("sleeps", shown)
+        self.assertIn("a process sleeps 5.00 us in place of computing", self._matrix(1, 4, nanoseconds=5000))
+
+    @staticmethod
+    def _result(column, measure, size, median):
+        return {"place": column.place, "level": column.level, "transport": column.transport, "wait": column.wait, "measure": measure, "bytes": size,
+                "median": median, "unit": {"latency": "us", "bandwidth": "B/s"}[measure]}
+
+    def test_the_sizes_at_which_tcp_is_better_are_named(self):
+        def said(measure, ours, tcp):
+            of = paper_figures.Figures({"papers": {}, "results": [self._result(column, measure, size, median) for column, medians in (
+                (paper_figures.OURS, ours), (paper_figures.TCP, tcp), (paper_figures.OURS_MPI, ours), (paper_figures.TCP_MPI, ours))
+                for size, median in medians.items()]})
+            return papers._tcp_is_better(of, measure)  # pylint: disable=protected-access
+
+        self.assertEqual(said("latency", {64: 2, 1024: 3, 4096: 4}, {64: 3, 1024: 2, 4096: 3}), "TCP takes less time without MPI at 1 KB, 4 KB.")
+        self.assertEqual(said("latency", {64: 2}, {64: 2}), "TCP takes less time at no size.")
+        self.assertEqual(said("bandwidth", {64: 2, 1 << 18: 3}, {64: 1, 1 << 18: 4}), "TCP has a higher bandwidth without MPI at 256 KB.")
+
+    @classmethod
+    def _stages(cls, one_way):
+        latency = cls._result(paper_figures.OURS, "latency", 64, one_way)
+        rows = [{"link": "packet", "bytes": 64, "send": 2.0, "send_kernel": 1.5, "arrive": 0.5, "arrive_kernel": 0.25}]
+        return "\n".join(paper_programs.stages(paper_figures.Figures({"results": [latency], "papers": {"stages": {"rows": rows, "reason": ""}}})))
+
+    def test_the_stages_beside_the_time_of_a_ping_pong(self):
+        self.assertIn("| raw frames, 64 B | 0.50 us | 1.50 us | 0.25 us | 0.25 us |", self._stages(3.5))
+        self.assertIn("The stages of 64 B add up to 2.50 us, and one way takes 3.50 us above: there each end has a processor of its own. Here one cache has all "
+                      "that both ends use.", self._stages(3.5))
+        self.assertIn("add up to 2.50 us, and one way takes 2.40 us above, about the same.", self._stages(2.4))
+        self.assertIn("2.50 us, and one way takes 2.00 us above: there each end has a processor of its own. Here the two ends never work at the same time.",
+                      self._stages(2.0))
+
+    @staticmethod
+    def _gauss(**talking):
+        rows = [{"way": way, "order": 9, "seconds": 2 + seconds, "seconds_talking": seconds, "digits": 10, "least_digits": 8, "overclaimed": 0.01}
+                for way, seconds in talking.items()]
+        return "\n".join(paper_programs.gauss(paper_figures.Figures({"results": [], "papers": {"gauss": {"rows": rows, "reason": ""}}})))
+
+    def test_what_the_elimination_shows_is_said_of_polling_only_if_that_is_true(self):
+        shown = self._gauss(asleep=2, polling=1, mpi_udp=0.9, mpi=1)
+        self.assertIn("takes 100 % more time than at user level with polling. With MPI, polling over UDP takes 10 % less time than over raw frames; so "
+                      "polling makes the difference. With calls and interrupts, the whole elimination takes 33 % more time than with polling.", shown)
+        self.assertIn("takes 80 % more time than over raw frames; so the difference is not due to polling alone.",
+                      self._gauss(asleep=2, polling=1, mpi_udp=1.8, mpi=1))
+        self.assertNotIn("With MPI", self._gauss(asleep=2, polling=1))
+
+    @staticmethod
+    def _control(spread, **seconds):
+        rows = [{"at_once": size.strip("_"), "order": 9, "seconds": each, "seconds_talking": 0.1, "spread": spread} for size, each in seconds.items()]
+        return "\n".join(paper_programs.control(paper_figures.Figures({"results": [], "papers": {"control": {"rows": rows, "reason": ""}}})))
+
+    def test_the_best_size_of_control_messages_beside_the_default(self):
+        self.assertIn("fastest with 1k (the default is 64k). It takes 10 % less time than with the default. The runs of one size differ by up to 20 %, so this "
+                      "says little. MPI-MPC", self._control(0.2, _1k=0.9, _64k=1.0))
+        self.assertIn("differ by up to 5 %, so this is no chance.", self._control(0.05, _1k=0.9, _64k=1.0))
+        self.assertIn("fastest with 64k (the default is 64k). MPI-MPC", self._control(0.2, _1k=1.1, _64k=1.0))
+        self.assertIn("with the default. MPI-MPC", self._control(0, _1k=0.9, _64k=1.0))
+
+    def test_a_barrier_beside_tcp(self):
+        rows = [{"form": "2x1", "way": way, "ended": True, "start_s": 1, "barrier_us": barrier, "allreduce_us": 1, "kilobytes": 1}
+                for way, barrier in (("cluster", 150), ("tcp", 100))]
+
+        def said(some):
+            return "\n".join(paper_programs.jobs(paper_figures.Figures({"results": [], "papers": {"jobs": {"rows": some, "reason": ""}}})))
+
+        self.assertIn("A barrier over the provider takes 50 % more time than over tcp.", said(rows))
+        self.assertNotIn("A barrier", said(rows[:1]))
+
+    def test_several_pairs_beside_one(self):
+        rows = [{"way": way, "pairs": many, "rate": rate, "bandwidth": 1e9} for way, many, rate in
+                (("cluster", 1, 2e6), ("tcp", 1, 1e6), ("cluster", 4, 3e6), ("tcp", 4, 1e6))]
+        shown = "\n".join(paper_programs.pairs(paper_figures.Figures({"results": [], "papers": {"pairs": {"rows": rows, "reason": ""}}})))
+        self.assertIn("| 4 | 3.00 M/s | 1.00 GB/s | 1.00 M/s | 1.00 GB/s |", shown)
+        self.assertIn("4 pairs together send 1.50 times the messages of one pair, and 1.00 times its bytes.", shown)
 
     def test_each_table_says_what_the_paper_has(self):
         self.assertEqual(paper_figures.table(["", "8 B"], [["own", "1 us"], ["MPI", "2 us"]], {"MPI": "26 us"}),
-                         ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not public |", "| MPI | 2 us | 26 us |", ""])
+                         ["", "|  | 8 B | in the paper |", "|---|---:|---:|", "| own | 1 us | not at hand |", "| MPI | 2 us | 26 us |", ""])
 
     def test_the_page_is_what_its_figures_give(self):
         page = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs", "papers.md")

@@ -5,8 +5,9 @@ from .rows import size_text, value_text
 from .samples import times_as_good
 from .transports import BETWEEN, INSIDE
 
-NOT_PUBLIC = "not public"
-SIZES = (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20)
+NOT_AT_HAND = "not at hand"
+SIZES = {"latency": (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20),
+         "bandwidth": (64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)}
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,11 @@ UDP_ASLEEP = Column("calls and interrupts (UDP, waiting asleep)", BETWEEN, "fabr
 TCP = Column("tcp", BETWEEN, "fabric", "tcp")
 TCP_MPI = Column("MPI, tcp", BETWEEN, "mpi", "mpi:tcp")
 OVER_IP = Column("TCP/IP over cluster-ip", BETWEEN, "fabric", "tcp/cluster-ip")
+OVER_IP_ASLEEP = Column("TCP/IP over cluster-ip, waiting asleep", BETWEEN, "fabric", "tcp/cluster-ip", "block")
 ON_NODE = Column("cluster, inside a node", INSIDE, "fabric", "cluster")
 ON_NODE_MPI = Column("MPI, inside a node", INSIDE, "mpi", "mpi:cluster")
-COLUMNS = (OURS, OURS_MPI, UDP, UDP_MPI, UDP_MPI_ASLEEP, UDP_ASLEEP, TCP, TCP_MPI, OVER_IP, ON_NODE, ON_NODE_MPI)
+COLUMNS = (OURS, OURS_MPI, UDP, UDP_MPI, UDP_MPI_ASLEEP, UDP_ASLEEP, TCP, TCP_MPI, OVER_IP, OVER_IP_ASLEEP, ON_NODE,
+           ON_NODE_MPI)
 _ASKED = {(column.place, column.level, column.transport, column.wait) for column in COLUMNS}
 _KEPT = ("place", "level", "transport", "wait", "measure", "bytes", "window", "unit", "phase", "median")
 
@@ -83,6 +86,10 @@ class Figures:
             return "-"
         return f"{100 * times_as_good(result, max(bare, key=lambda each: each['median'])):.0f} %"
 
+    def highest_share(self, column):
+        """The same of the size that has the highest bandwidth."""
+        return self.share(column, max(self.series(column, "bandwidth"), key=lambda pair: pair[1])[0])
+
     def rows(self, measure, **fields):
         """The rows of a measure of whole programs that have these values."""
         found = self._papers.get(measure, {"rows": [], "reason": "this run did not include it"})
@@ -112,7 +119,7 @@ def cell(result):
 
 def table(head, rows, theirs=None):
     """The last column says what the paper has; `theirs` is that by the first cell of a row."""
-    lines = [[*head, "in the paper"], *([*row, (theirs or {}).get(row[0], NOT_PUBLIC)] for row in rows)]
+    lines = [[*head, "in the paper"], *([*row, (theirs or {}).get(row[0], NOT_AT_HAND)] for row in rows)]
     lines = ["| " + " | ".join(line) + " |" for line in lines]
     return ["", lines[0], "|---|" + "---:|" * len(head), *lines[1:], ""]
 
@@ -140,7 +147,7 @@ def span_of(ratios):
 def summary_line(head, shortest, series):
     """Shortest time, highest bandwidth, and from which size half of that."""
     size, most = max(series, key=lambda pair: pair[1])
-    return [head, shortest, f"{value_text(most, 'B/s')} at {size_text(size)}", size_text(half_size(series))]
+    return [head, shortest, f"{value_text(most, 'B/s')} at {size_text(size)}", size_text(half_size(series)) if len(series) > 1 else "-"]
 
 
 def summary(figures, columns, more=(), theirs=None):

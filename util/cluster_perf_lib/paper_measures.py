@@ -9,6 +9,7 @@ import shutil
 import statistics
 import sys
 import time
+from concurrent import futures
 from dataclasses import dataclass, replace
 
 from cluster_lib import build
@@ -18,6 +19,7 @@ from vcluster_lib import temporary
 from . import transports
 from .errors import NotHere, Skipped
 from .placement import Place
+from .plan import Item
 from .processes import Child
 from .transports import BETWEEN
 
@@ -32,6 +34,8 @@ _JOBS = "fabtests/scale/jobs.py"
 GAUSS_WAYS = {"asleep": ("fabric", "cluster/udp", "block"), "polling": ("fabric", "cluster/packet", "spin"),
               "mpi_asleep": ("mpi", "mpi:cluster/udp", "block"), "mpi_udp": ("mpi", "mpi:cluster/udp", "spin"),
               "mpi": ("mpi", "mpi:cluster/packet", "spin")}
+PAIRS_WAYS = {"cluster": "cluster/packet", "tcp": "tcp"}
+PAIRS_ITEMS = {"rate": Item("rate", 8, 64), "bandwidth": Item("bandwidth", 1 << 20, 16)}
 MATRIX_WAYS = {"mpi": "mpi:cluster/packet", "mpi_tcp": "mpi:vader+tcp"}
 
 
@@ -42,25 +46,29 @@ class Form:
     stages: tuple  # words for frames.py
     pvm: tuple  # words for pvm_table.py
     matrix_order: int
+    matrix_nanoseconds: int  # of sleep in place of computing, an element
     matrix_nodes: tuple
     jobs: tuple  # forms as jobs.py has them: the first that ends counts
     job_ways: str
     job_seconds: int
     gauss_orders: tuple
     gauss_ways: tuple
+    pairs: tuple  # of processes between two nodes, all at once
+    pairs_ways: tuple
+    pairs_milliseconds: int
     control_order: int
     control_sizes: tuple  # values of FI_CLUSTER_NET_EAGER
 
 
-FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nodes=(1, 4, 6, 8, 9),
+FULL = Form(repetitions=3, stages=(), pvm=(), matrix_order=400, matrix_nanoseconds=5000, matrix_nodes=(1, 4, 6, 8, 9),
             jobs=("70x4", "24x4", "24x1"), job_ways="cluster,tcp", job_seconds=240,
             gauss_orders=(800, 1000, 1200, 1400, 1600, 1800, 2000), gauss_ways=tuple(GAUSS_WAYS),
-            control_order=2000, control_sizes=("256", "1k", "4k", "16k", "64k"))
+            pairs=(1, 2, 4), pairs_ways=tuple(PAIRS_WAYS), pairs_milliseconds=500, control_order=2000, control_sizes=("256", "1k", "4k", "16k", "64k"))
 QUICK = replace(FULL, repetitions=1, stages=("--rounds", 1), job_ways="cluster", gauss_orders=(800, 1400, 2000), control_sizes=("1k", "4k", "64k"))
 # For the check, whatever the figures.
-SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nodes=(1, 2),
-             jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling", "mpi_asleep"),
-             control_order=40, control_sizes=("1k",))
+SMOKE = Form(repetitions=1, stages=("--rounds", 1, "--sizes", "64"), pvm=("--networks", "over", "--nodes", ""), matrix_order=60, matrix_nanoseconds=1000,
+             matrix_nodes=(1, 2), jobs=("2x1",), job_ways="cluster", job_seconds=60, gauss_orders=(40,), gauss_ways=("asleep", "polling", "mpi_asleep"),
+             pairs=(2,), pairs_ways=("cluster",), pairs_milliseconds=20, control_order=40, control_sizes=("1k",))
 
 
 class Measures:
@@ -74,7 +82,7 @@ class Measures:
     def all(self):
         """Name -> the rows, and why there are none."""
         found = {}
-        work = {"stages": self._stages, "pvm": self._pvm, "jobs": self._jobs, "matrix": self._matrix, "gauss": self._gauss, "control": self._control,
+        work = {"stages": self._stages, "pvm": self._pvm, "jobs": self._jobs, "pairs": self._pairs, "matrix": self._matrix, "gauss": self._gauss, "control": self._control,
                 "mailbox": self._mailbox}
         begun = time.monotonic()
         for number, (name, measure) in enumerate(work.items(), 1):
@@ -120,7 +128,7 @@ class Measures:
     def _pvm(self):
         words = ["--program", self._program("cluster-ip"), "--provider", self._provider(),
                  "--programs", os.path.join(self._runner.build, _PVM_PROGRAMS), "--order", self._form.matrix_order,
-                 "--repetitions", self._form.repetitions, "--nodes", ",".join(map(str, self._form.matrix_nodes)), *self._form.pvm]
+                 "--nanoseconds", self._form.matrix_nanoseconds, "--repetitions", self._form.repetitions, "--nodes", ",".join(map(str, self._form.matrix_nodes)), *self._form.pvm]
         return [json.loads(line) for line in self._script(_PVM, words, without_settings()) if line.startswith("{")]
 
     def _jobs(self):
@@ -161,18 +169,43 @@ class Measures:
 
     def _matrix(self):
         """The medians of some jobs, in turns."""
-        program, order, rows = self._program("matmul"), self._form.matrix_order, []
+        program, order, shape, rows = self._program("matmul"), self._form.matrix_order, self._form.matrix_nanoseconds, []
         for nodes in self._form.matrix_nodes:
             self._say(f"      {nodes} nodes")
             found = {way: [] for way in MATRIX_WAYS}
             for way in list(MATRIX_WAYS) * self._form.repetitions:
-                said = "\n".join(self._mpi(self._on(nodes), _transport(MATRIX_WAYS[way], "crowd"), nodes, [program, str(order)]))
+                said = "\n".join(self._mpi(self._on(nodes), _transport(MATRIX_WAYS[way], "crowd"), nodes, [program, str(order), "3", str(shape)]))
                 if "PASS matmul" not in said:
                     raise Skipped(f"the product is wrong over {way}")
                 found[way].append([float(text) for text in re.search(r"seconds (\S+) seconds_talking (\S+)", said).groups()])
-            rows += [{"way": way, "nodes": nodes, "order": order, "seconds": statistics.median(each[0] for each in runs),
+            rows += [{"way": way, "nodes": nodes, "order": order, "nanoseconds": shape, "seconds": statistics.median(each[0] for each in runs),
                       "talking": statistics.median(each[1] for each in runs)} for way, runs in found.items()]
         return rows
+
+    def _pairs(self):
+        """What so many pairs reach together, medians, in turns. The processes of a node share a processor."""
+        rows = []
+        for many in self._form.pairs:
+            self._say(f"      {many} pairs")
+            found = {way: [] for way in self._form.pairs_ways}
+            for way in list(found) * self._form.repetitions:
+                found[way].append([self._together(many, _transport(PAIRS_WAYS[way], "fabric"), item) for item in PAIRS_ITEMS.values()])
+            rows += [{"way": way, "pairs": many, **dict(zip(PAIRS_ITEMS, map(statistics.median, zip(*runs))))} for way, runs in found.items()]
+        return rows
+
+    def _together(self, many, transport, item):
+        """The sum of what pairs reach that start at the same time."""
+        place = self._on(2)
+        words = [self._runner.program("fabric_perf"), "--provider", transport.provider, "--wait", "yield", "--milliseconds", str(self._form.pairs_milliseconds),
+                 "--limit", str(self._runner.limit)]
+        addresses = [["--node", place.address(side)] if transport.needs_address else [] for side in (0, 1)]
+
+        def one(_):
+            lines = self._runner.pair(place, transports.environment(transport, self._runner.build), words, [item.text()], addresses)
+            return next(sample["value"] for sample in map(json.loads, lines) if "measure" in sample)
+
+        with futures.ThreadPoolExecutor(many) as threads:
+            return sum(threads.map(one, range(many)))
 
     def _solutions(self, place, way, orders, **settings):
         kind, name, wait = GAUSS_WAYS[way]
@@ -222,8 +255,10 @@ class Measures:
 
 
 def _middle(runs):
-    """Solutions of one system: times are medians, all else is the same in each."""
-    return {**runs[0], **{name: statistics.median(run[name] for run in runs) for name in ("seconds", "seconds_talking")}}
+    """Solutions of one system: times are medians, all else is the same in each. The spread is a part of the seconds."""
+    seconds = [run["seconds"] for run in runs]
+    return {**runs[0], **{name: statistics.median(run[name] for run in runs) for name in ("seconds", "seconds_talking")},
+            "spread": (max(seconds) - min(seconds)) / statistics.median(seconds) if len(seconds) > 1 and min(seconds) > 0 else 0}
 
 
 def _transport(name, kind):

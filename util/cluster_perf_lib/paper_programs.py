@@ -1,13 +1,16 @@
 """The tables of the page about the papers that whole programs give: stages of a frame, PVM, matrix product, jobs, Gauss elimination.
 
 Each function returns lines of Markdown that end with one sentence, and raises NotMeasured where there are no figures."""
-from .paper_figures import NotMeasured, more_or_less, span_of, summary_line, table
+from .paper_figures import OURS, NotMeasured, more_or_less, span_of, summary_line, table
 from .rows import size_text, value_text
 
 _LINKS = {"packet": "raw frames", "udp": "UDP"}
 _GAUSS = {"asleep": "UDP, asleep", "polling": "raw frames, polling", "mpi_asleep": "MPI, UDP, asleep", "mpi_udp": "MPI, UDP, polling",
           "mpi": "MPI, raw frames, polling"}
 _MATRIX = {"mpi": "MPI, raw frames", "mpi_tcp": "MPI, tcp", "over": "PVM, cluster-ip", "plain": "PVM, tcp"}
+_ABOUT = 0.1
+_PAIRS = {"cluster": "raw frames", "tcp": "tcp"}
+_EAGER_DEFAULT = "64k"
 _MATRIX_MPI = ("mpi", "mpi_tcp")  # the others are networks of PVM
 
 
@@ -32,9 +35,22 @@ def stages(figures):
     small = next(row for row in rows if row["link"] == "packet")
     share = _percent(small["send_kernel"] + small["arrive_kernel"], small["send"] + small["arrive"])
     return [*table(["where the time of a message goes", "sender, provider", "sender, kernel and wire", "receiver, kernel", "receiver, provider"],
-                   [[f"{_LINKS[row['link']]}, {size_text(row['bytes'])}", *(f"{max(part, 0):.1f} us" for part in parts(row))] for row in rows]),
+                   [[f"{_LINKS[row['link']]}, {size_text(row['bytes'])}", *(_us(max(part, 0)) for part in parts(row))] for row in rows]),
             f"Kernels take {share} of the time of a small message over raw frames. Both ends ran one after the other on one processor. The kernel of the "
-            "sender also passes the frame through the virtual switch into the memory of the receiver, which stands for wire and interrupt."]
+            "sender also passes the frame through the virtual switch into the memory of the receiver, which stands for wire and interrupt."
+            f"{_beside_one_way(figures, small)}"]
+
+
+def _beside_one_way(figures, row):
+    """Whether the stages of a message add up to the time of a ping-pong, and if not, why."""
+    whole, stages_of = figures.get(OURS, "latency", row["bytes"]), row["send"] + row["arrive"]
+    if whole is None:
+        return ""
+    said = f" The stages of {size_text(row['bytes'])} add up to {_us(stages_of)}, and one way takes {_us(whole['median'])} above"
+    if abs(stages_of / whole["median"] - 1) <= _ABOUT:
+        return f"{said}, about the same."
+    why = "one cache has all that both ends use" if stages_of < whole["median"] else "the two ends never work at the same time"
+    return f"{said}: there each end has a processor of its own. Here {why}."
 
 
 def pvm_line(figures):
@@ -66,9 +82,25 @@ def matrix(figures):
     beside = f"Over TCP, communication takes {span_of(shares)} over raw frames. " if shares else ""
     best = (f"The best speed-up over raw frames is {max(gains)[0]:.2f}, on {max(gains)[1]} nodes. " if gains else
             "This run has no row for one node, so it shows no speed-up. ")
+    slept = rows[0].get("nanoseconds", 0)
+    shape = (f" For each element, a process sleeps {_us(slept / 1000)} in place of computing. So the speed-up is what the network leaves of it on nodes with "
+             "processors of their own." if slept else "")
     return [*table([f"matrix product of order {rows[0]['order']}, nodes", *map(head_of, _MATRIX)],
                    [[str(nodes), *(cell_of(way, nodes) for way in _MATRIX)] for nodes in many]),
-            f"{beside}{best}The nodes are virtual and {figures.shared_by(max(many))}."]
+            f"{beside}{best}The nodes are virtual and {figures.shared_by(max(many))}.{shape}"]
+
+
+def pairs(figures):
+    rows = figures.rows("pairs")
+    found = {(row["way"], row["pairs"]): row for row in rows}
+    ways, many = [way for way in _PAIRS if any(row["way"] == way for row in rows)], sorted({row["pairs"] for row in rows})
+    names, units = ("rate", "bandwidth"), {"rate": "1/s", "bandwidth": "B/s"}
+    lines = [[str(each), *(value_text(found[way, each][name], units[name]) for way in ways for name in names)] for each in many]
+    one, most = found[ways[0], many[0]], found[ways[0], many[-1]]
+    grown = (f"Over raw frames, {many[-1]} pairs together send {most['rate'] / one['rate']:.2f} times the messages of one pair, and "
+             f"{most['bandwidth'] / one['bandwidth']:.2f} times its bytes. " if many[0] == 1 < many[-1] else "")
+    return [*table(["several processes on one card, pairs", *(f"{_PAIRS[way]}: {what}" for way in ways for what in ("8 B messages", "1 MB"))], lines),
+            f"{grown}All processes of a node share one card and one processor, and yield the processor while they wait."]
 
 
 def jobs(figures):
@@ -83,9 +115,11 @@ def jobs(figures):
             return ["did not end", "-", "-", "-"]
         return [f"{row['start_s']:.0f} s", f"{row['barrier_us'] / 1000:.1f} ms", f"{row['allreduce_us'] / 1000:.1f} ms", f"{row['kilobytes'] / 1024:.0f} MB"]
 
+    plain = next((row for row in shown if row["way"] != "cluster" and row["ended"]), None)
+    beside = f"A barrier over the provider takes {more_or_less(ended['barrier_us'] / plain['barrier_us'])} over tcp. " if plain and plain["barrier_us"] else ""
     lines = [["MPI, cluster" if row["way"] == "cluster" else "MPI, tcp", *cells(row)] for row in shown]
-    return [*table([f"{nodes} nodes with {ranks} processes each", "start-up", "barrier", "allreduce 8 B", "memory of a process"], lines),
-            f"DAWNING-3000 has 70 nodes with 4 processes each; the largest job that ended here has {nodes} with {ranks}"
+    return [*table([f"{nodes} nodes with {ranks} process{'es' if ranks > 1 else ''} each", "start-up", "barrier", "allreduce 8 B", "memory of a process"], lines),
+            f"{beside}DAWNING-3000 has 70 nodes with 4 processes each; the largest job that ended here has {nodes} with {ranks}"
             f"{' (' + ', '.join(not_ended) + ' did not end)' if not_ended else ''}, and its {nodes * ranks} processes {figures.shared_by(nodes * ranks)}"
             f"{', so its times say little' if nodes * ranks > figures.processors else ''}."]
 
@@ -98,10 +132,20 @@ def gauss(figures):
         by_way = {row["way"]: row for row in rows if row["order"] == order}
         lines.append([f"{order:,}", *(f"{_seconds(by_way[way]['seconds'])} ({_seconds(by_way[way]['seconds_talking'])})" for way in ways),
                       f"{by_way[ways[0]]['digits']:.1f} ({by_way[ways[0]]['least_digits']:.1f})"])
-    asleep, polling = (sum(row["seconds_talking"] for row in rows if row["way"] == way) for way in ("asleep", "polling"))
+
+    def beside(field, way, other):
+        """The ratio over all orders; 0, if one of the two is missing."""
+        one, two = (sum(row[field] for row in rows if row["way"] == name) for name in (way, other))
+        return one / two if two else 0
+
+    slept, links = beside("seconds_talking", "asleep", "polling"), beside("seconds_talking", "mpi_udp", "mpi")
+    polls = abs(links - 1) < abs(slept - 1) / 2
+    of_mpi = (f"With MPI, polling over UDP takes {more_or_less(links)} over raw frames; so "
+              f"{'polling makes the difference' if polls else 'the difference is not due to polling alone'}. " if links else "")
     worst = max(row["overclaimed"] for row in rows)
     return [*table(["Gauss elimination, order", *(f"{_GAUSS[way]} (communication)" for way in ways), "exact digits: mean (least)"], lines),
-            f"Over all orders, communication with calls and interrupts takes {more_or_less(asleep / polling)} at user level with polling. "
+            f"Over all orders, communication with calls and interrupts takes {more_or_less(slept)} at user level with polling. {of_mpi}"
+            f"With calls and interrupts, the whole elimination takes {more_or_less(beside('seconds', 'asleep', 'polling'))} with polling. "
             "Two nodes exchange columns, and communication includes the wait for the other node. Every number is carried with two roundings, as CADNA does "
             "it: at random, one of two samples is rounded up and the other down, and the digits on which they agree count as exact. At most "
             f"{100 * worst:.1f} % of the unknowns have fewer exact digits than that."]
@@ -123,13 +167,27 @@ def exchanges(figures):
             "The number of messages grows with the order, and the bytes with its square. The time of an exchange includes what the other node computes first."]
 
 
+def _beside_default(rows, best):
+    """How much the best size of control messages gains, and whether that is more than the runs of one size differ."""
+    usual = next((row for row in rows if row["at_once"] == _EAGER_DEFAULT), None)
+    if usual is None or usual is best:
+        return ""
+    gained = f" It takes {more_or_less(best['seconds'] / usual['seconds'])} with the default."
+    spread = max(row.get("spread", 0) for row in rows)
+    if not spread:
+        return gained
+    within = "so this says little" if usual["seconds"] - best["seconds"] < spread * usual["seconds"] else "so this is no chance"
+    return f"{gained} The runs of one size differ by up to {_percent(spread, 1)}, {within}."
+
+
 def control(figures):
     rows = figures.rows("control")
     best = min(rows, key=lambda row: row["seconds"])
     lines = [[f"{row['at_once']}", _seconds(row["seconds"]), _seconds(row["seconds_talking"])] for row in rows]
     return [*table(["data in a control message up to", f"order {rows[0]['order']:,}", "communication"], lines),
-            f"The elimination is fastest with {best['at_once']} (the default is 64k). MPI-MPC sends short messages inside its control messages, whose best size "
-            "the paper looks for. Here that is `FI_CLUSTER_NET_EAGER`: larger messages are announced, and the receiver pulls them."]
+            f"The elimination is fastest with {best['at_once']} (the default is {_EAGER_DEFAULT}).{_beside_default(rows, best)} MPI-MPC sends short messages "
+            "inside its control messages, whose best size the paper looks for. Here that is `FI_CLUSTER_NET_EAGER`: larger messages are announced, and the "
+            "receiver pulls them."]
 
 
 def mailbox(figures):
@@ -141,7 +199,7 @@ def mailbox(figures):
             "(`examples/mailbox`)."]
 
 
-TABLES = {"mailbox": mailbox, "stages": stages, "matrix": matrix, "jobs": jobs, "gauss": gauss, "exchanges": exchanges, "control": control}
+TABLES = {"mailbox": mailbox, "stages": stages, "matrix": matrix, "pairs": pairs, "jobs": jobs, "gauss": gauss, "exchanges": exchanges, "control": control}
 
 
 def or_reason(make, figures, what):

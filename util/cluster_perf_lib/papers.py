@@ -9,15 +9,15 @@ from dataclasses import dataclass
 
 from . import paper_programs
 from .machine import CLASS_FAR, CLASS_NEAR, SHARED_CACHE_NS, class_of, in_words
-from .paper_figures import (NOT_PUBLIC, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI, UDP_MPI_ASLEEP,
-                            Figures, NotMeasured, cell, half_size, kept, more_or_less, summary, summary_with_share, table)
+from .paper_figures import (NOT_AT_HAND, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, OVER_IP_ASLEEP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI,
+                            UDP_MPI_ASLEEP, Figures, NotMeasured, cell, half_size, kept, more_or_less, summary, summary_with_share, table)
 from .rows import size_text, value_text
 from .samples import times_as_good
 
 _SMALL, _LARGE = 64, 1 << 20
 _WIDTH = 110
 _BUSY, _VERY_BUSY = 0.5, 4  # load
-_NOT_AT_HAND = "figures of the paper itself are not at hand."
+_NO_FIGURES = "figures of the paper itself are not at hand."
 _CLASSES = {"near": CLASS_NEAR, "far": CLASS_FAR}
 
 
@@ -40,7 +40,18 @@ def _by_size(figures, columns, measure, pvm):
 
     return table([{"latency": "time"}.get(measure, measure), *(column.head for column in columns), *pvm],
                  [[size_text(size), *(cell(figures.get(column, measure, size)) for column in columns), *(of_pvm(times, size) for times in pvm.values())]
-                  for size in SIZES if measure == "latency" or size >= _SMALL])
+                  for size in SIZES[measure]])
+
+
+def _tcp_is_better(figures, measure):
+    """At which sizes, with and without MPI."""
+    found = []
+    for with_mpi, (own, peer) in {"without MPI": (OURS, TCP), "with MPI": (OURS_MPI, TCP_MPI)}.items():
+        pairs = {size: (figures.get(own, measure, size), figures.get(peer, measure, size)) for size in SIZES[measure]}
+        sizes = [size_text(size) for size, pair in pairs.items() if all(pair) and times_as_good(*pair) < 1]
+        found += [f"{with_mpi} at {', '.join(sizes)}"] if sizes else []
+    what = {"latency": "takes less time", "bandwidth": "has a higher bandwidth"}[measure]
+    return f"TCP {what} {', and '.join(found)}." if found else f"TCP {what} at no size."
 
 
 def _time(figures, column, size):
@@ -55,10 +66,20 @@ def _clic(figures):
               else paper_programs.or_reason(lambda found: found.pvm("over"), figures, "PVM")[-1])
     return [_short(f"CLIC goes around TCP/IP, and so do raw frames: with MPI over them, {size_text(_SMALL)} takes {more_or_less(small)} over TCP, and "
                    f"a stream of {size_text(_LARGE)} {more_or_less(large)} over TCP."),
-            *_by_size(figures, columns, "latency", pvm), beside,
-            *_by_size(figures, columns, "bandwidth", pvm), *(["The figures of PVM are of its ping-pong."] if pvm else []),
+            *_by_size(figures, columns, "latency", pvm),
+            f"{_tcp_is_better(figures, 'latency')} The column tcp is libfabric's provider; MPI over tcp is Open MPI's own. {beside}",
+            *_by_size(figures, columns, "bandwidth", pvm),
+            f"{_tcp_is_better(figures, 'bandwidth')}{' The figures of PVM are of its ping-pong.' if pvm else ''}",
             *paper_programs.or_reason(paper_programs.stages, figures, "The stages of a frame"),
             *paper_programs.or_reason(paper_programs.matrix, figures, "The matrix product")]
+
+
+def _daemons_wait(processors):
+    """What two programs that poll leave to the two daemons of cluster-ip."""
+    if not 0 < processors < 4:
+        return ""
+    taken = {1: "the processor", 2: "both processors"}.get(processors, f"two of {processors} processors")
+    return f"Both programs poll and occupy {taken}, so the daemons of cluster-ip wait for one. "
 
 
 def _bcl(figures):
@@ -68,7 +89,8 @@ def _bcl(figures):
         columns.append(OVER_IP)
         times = _time(figures, OVER_IP, 8) / _time(figures, TCP, 8)
         above = f"TCP/IP above the provider takes {times:.1f} times the time of TCP/IP on the bare network"
-        pvm = "Each packet over cluster-ip passes through a daemon on either node. "
+        pvm = f"Each packet over cluster-ip passes through a daemon on either node. {_daemons_wait(figures.processors)}"
+        columns += [OVER_IP_ASLEEP] if figures.series(OVER_IP_ASLEEP, "bandwidth") else []
     try:
         more = [paper_programs.pvm_line(figures)]
     except NotMeasured as reason:
@@ -88,9 +110,10 @@ def _bip(figures):
                    f"takes {costs}."),
             *summary_with_share(figures, (OURS, OURS_MPI, ON_NODE, ON_NODE_MPI), _LARGE,
                                 {OURS.head: "BIP: less than 5 us; more than 125 MB/s; half of it from 4 KB"}),
-            f"Between nodes, half of the highest bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: smaller messages share "
-            "frames, but each message costs some time. The maximum is the fastest stream of the kernel between nodes. Inside a node it is the fastest copy by "
-            "one processor, which sender and receiver together can exceed."]
+            f"Between nodes, half of the highest bandwidth needs messages of {size_text(half_size(figures.series(OURS, 'bandwidth')))}: messages smaller "
+            "than a frame share frames, but each message costs some time. The maximum is the fastest stream of the kernel between nodes. Inside a node it is the fastest copy by "
+            "one processor, which sender and receiver together can exceed.",
+            *paper_programs.or_reason(paper_programs.pairs, figures, "Several processes on one card")]
 
 
 _MPC_LAYERS, _MPC_MPI = "5 to 40 us; 490 Mbit/s (both layers)", "26 us; 450 Mbit/s"
@@ -107,7 +130,7 @@ def _mpc(figures):
     return [_short(f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts: here, 8 B by polling over raw frames takes {more_or_less(share)} "
                    "by UDP with a wait that sleeps."),
             *table(["", "8 B", "1 MB"], rows, theirs),
-            "The kernel sends the frame in both cases, but it also wakes the sleeper.",
+            "Both use the kernel to send; the wait that sleeps also needs a wake-up.",
             *paper_programs.or_reason(paper_programs.gauss, figures, "The Gauss elimination"),
             *paper_programs.or_reason(paper_programs.exchanges, figures, "Its exchanges"),
             *paper_programs.or_reason(paper_programs.control, figures, "The size of control messages")]
@@ -120,7 +143,7 @@ def _deck(figures):
     if all(share == "-" for share in rows[0][2:]):
         raise ValueError("no bare stream")
     return [_short(f"DECK states its bandwidth as a share of what the card can do: here, messages of {size_text(_LARGE)} reach {figures.share(OURS, _LARGE)} of "
-                   f"the maximum over raw frames and {figures.share(TCP, _LARGE)} over tcp."),
+                   f"the maximum over raw frames and {figures.share(TCP, _LARGE)} over tcp. The highest bandwidth over tcp is {figures.highest_share(TCP)} of it."),
             *table(["", "64 B", *(f"share of the maximum, {size_text(size)}" for size in sizes)], rows),
             "The maximum is the fastest stream of the kernel without any protocol above, on the same machine. The rest goes into headers, checksums, "
             "acknowledgements and copies.",
@@ -138,17 +161,17 @@ class Paper:
 
 PAPERS = (
     Paper("CLIC (Granada)", "Time and bandwidth by size, with PVM and MPI and without, beside TCP; the stages of a frame; a matrix product",
-          f"The abstracts (CLUSTER 2001, IPDPS 2003) have no figures; the {_NOT_AT_HAND}", _clic),
+          f"The abstracts (CLUSTER 2001, IPDPS 2003) have no figures; the {_NO_FIGURES}", _clic),
     Paper("BCL-3 (DAWNING-3000)", "Time and bandwidth inside a node and between nodes, and above: TCP/IP, PVM; the size of the machine",
-          f"The abstract (Journal of Computer Science and Technology 16, 2001) has no figures; the {_NOT_AT_HAND}", _bcl),
+          f"The abstract (Journal of Computer Science and Technology 16, 2001) has no figures; the {_NO_FIGURES}", _bcl),
     Paper("BIP-SMP (Lyon)", "The lowest layer and MPI, inside a node and between nodes",
           "The manual of BIP (1998) says, for Myrinet with LANai 4.1: less than 5 us, more than 125 MB/s. The abstract of \"Modeling of a high speed "
           "network to maximize throughput performance: the experience of BIP over Myrinet\" says that messages of 4 KB reach half of the highest "
-          f"bandwidth. The {_NOT_AT_HAND.replace('paper itself', 'paper about BIP-SMP')}", _bip),
+          f"bandwidth. The {_NO_FIGURES.replace('paper itself', 'paper about BIP-SMP')}", _bip),
     Paper("MPI-MPC over PCI-DDC (Paris 6)", "Calls and interrupts beside user level and polling, also under a Gauss elimination",
           "The abstract (IPDPS 2001, hal-01571021) says: 5 to 40 us and 490 Mbit/s for the two lower layers, 26 us and 450 Mbit/s (56 MB/s) for MPI, "
           "on links of 1 Gbit/s.", _mpc),
-    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers; mailboxes", f"The {_NOT_AT_HAND}", _deck,
+    Paper("DECK-SCI (Porto Alegre)", "Time, and share of the maximum, beside peers; mailboxes", f"The {_NO_FIGURES}", _deck,
           "The same over two joined clusters (MultiCluster) needs a relay between networks, which the provider does not have yet."))
 
 
@@ -218,8 +241,8 @@ def render(runs):
     lines += [f"- There is no run on a machine {words} yet." for name, words in _CLASSES.items() if name not in runs]
     lines += ["", "The nodes are virtual, so no wire and no card take part: absolute figures of 1998 to 2003 and these do not compare, but their "
               "relations do.", "",
-              f"The last column of each table has what the papers themselves, or their public abstracts, say. Where it says *{NOT_PUBLIC}*, none of "
-              "these has the number."]
+              f"The last column of each table has what the papers themselves, or their public abstracts, say. Where it says *{NOT_AT_HAND}*, neither the "
+              "public abstract nor another source that we could read has the number; the paper may have it."]
     for paper in PAPERS:
         lines += ["", f"## {paper.name}", "", f"{paper.title}. {paper.theirs}"]
         for name, report in runs.items():

@@ -1,10 +1,16 @@
 // matmul: C = A * B. The first rank has A and B, broadcasts B, scatters the rows of A and gathers those of C;
 // the product is checked against sums that are known in advance. Prints the time in all and the time in
 // communication.
+//
+// matmul [ORDER [TIMES [NANOSECONDS]]]: with NANOSECONDS, the ranks compute a first product, which is not timed.
+// For the others they sleep so long for each element, and send the first one again. So a machine with fewer
+// processors than ranks shows how the product would scale on nodes of its own.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+#include "../../../examples/dsm/shaped.h"
 
 static int rank, size, order;
 
@@ -48,6 +54,7 @@ int main(int argc, char** argv) {
   order = argc > 1 ? atoi(argv[1]) : 500;
   if (order < 1) MPI_Abort(MPI_COMM_WORLD, 2);
   const int times = argc > 2 ? atoi(argv[2]) : 3;
+  const double nanoseconds = argc > 3 ? atof(argv[3]) : 0;
   const int rows = rows_of(rank);
   int* counts = malloc(sizeof(int) * 2 * (size_t)size);
   if (!counts) MPI_Abort(MPI_COMM_WORLD, 1);
@@ -59,17 +66,22 @@ int main(int argc, char** argv) {
     b[i] = i / order - i % order;
   }
   double seconds = 0, talking = 0;
-  for (int turn = 0; turn < times; ++turn) {
-    for (int i = 0; i < rows * order; ++i) product[i] = 0;
+  for (int turn = nanoseconds > 0 ? -1 : 0; turn < times; ++turn) {
+    const int computes = turn < 0 || nanoseconds <= 0;
+    for (int i = 0; i < rows * order && computes; ++i) product[i] = 0;
     MPI_Barrier(MPI_COMM_WORLD);
     const double begun = MPI_Wtime();
     MPI_Bcast(b, order * order, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     MPI_Scatterv(a, counts, counts + size, MPI_DOUBLE, mine, rows * order, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     const double distributed = MPI_Wtime();
-    multiply(mine, b, product, rows);
+    if (computes)
+      multiply(mine, b, product, rows);
+    else
+      shaped_compute(nanoseconds * rows * order);
     const double computed = MPI_Wtime();
     MPI_Gatherv(product, rows * order, MPI_DOUBLE, c, counts, counts + size, MPI_DOUBLE, 0, MPI_COMM_WORLD);
     const double finished = MPI_Wtime();
+    if (turn < 0) continue;
     seconds += finished - begun;
     talking += distributed - begun + finished - computed;
   }

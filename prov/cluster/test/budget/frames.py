@@ -50,7 +50,8 @@ def environment_of(link):
 
 
 def times(program, rounds, sizes):
-    """Prints a table in Markdown: medians of some rounds, the two ends one after the other on one processor."""
+    """Prints a table in Markdown: of the medians that a round has of its messages, the medians of the rounds. The two ends run one after
+    the other on one processor."""
     nodes = virtual_nodes.shared(2)
     print("| microseconds | to send | of which kernel | to arrive | of which kernel |\n|---|---:|---:|---:|---:|")
     runs = {(link, size): [] for link in LINKS for size in sizes}
@@ -61,7 +62,7 @@ def times(program, rounds, sizes):
                                     env=environment_of(link)).stdout
             found.append([float(figure) for figure in re.findall(r"\d+\.\d+", output)])
     for (link, size), found in runs.items():
-        print(f"| {link}, {size} B | " + " | ".join(f"{statistics.median(figures):.1f}" for figures in zip(*found)) + " |")
+        print(f"| {link}, {size} B | " + " | ".join(f"{statistics.median(figures):.2f}" for figures in zip(*found)) + " |")
 
 
 def count(nodes, link, program, parts):
