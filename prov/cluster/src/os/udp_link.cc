@@ -128,7 +128,8 @@ class GroupJoiner final : public link::MulticastJoiner {
     }
     reason =
         error_text(error) + (error == EADDRINUSE
-                                 ? " (another program uses the group's port exclusively: choose another port)"
+                                 ? " (another program uses the port of the multicast group exclusively: "
+                                   "choose another port)"
                              : error == ENOBUFS ? " (raise net.ipv4.igmp_max_memberships)"
                                                 : "");
     return nullptr;
