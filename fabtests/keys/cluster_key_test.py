@@ -90,7 +90,7 @@ class ClusterKey(unittest.TestCase):
         self.assert_refused(self.run_command("--job", "a", secret=self.directory), "not a regular file")
         self.assert_refused(self.run_command("--job", "a", secret=self.secret + ".none"), "No such file")
         os.chmod(self.secret, 0o640)
-        self.assert_refused(self.run_command("--job", "a"), "others may read or write it; chmod 600")
+        self.assert_refused(self.run_command("--job", "a"), 'others may read or write it: run "chmod 600 ')
         os.chmod(self.secret, 0o600)
         for text in ("", "0" * 31, "0" * 30, "0" * 130, "x" * 64):
             with open(self.secret, "w", encoding="ascii") as file:
@@ -122,7 +122,7 @@ class ClusterKey(unittest.TestCase):
 
     def test_options_that_do_not_go_together(self):
         for words in (["--make-secret", "true"], ["--out", "a", "true"], ["--owner", "0"], ["--out", "a", "--owner", "no-such-user"]):
-            self.assert_refused(self.run_command(*words), "see cluster-key --help", 2)
+            self.assert_refused(self.run_command(*words), 'see "cluster-key --help"', 2)
 
 
 class KeyOfAJob(unittest.TestCase):

@@ -166,7 +166,7 @@ class Keys(unittest.TestCase):
         self.assertEqual(scripted.process.wait(endpoint_program.SECONDS_MAX), 1)
         lines = [line for line in scripted.log().splitlines() if self.open_to_all in line]
         self.assertEqual(len(lines), 1, scripted.log())
-        self.assertIn(f"others may read or write it; chmod 600 {self.open_to_all}", lines[0])
+        self.assertIn(f'others may read or write it: run "chmod 600 {self.open_to_all}"', lines[0])
 
 
 if __name__ == "__main__":

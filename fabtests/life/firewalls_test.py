@@ -60,7 +60,7 @@ class Firewalls(Case):
             self.install(node, hook, f"meta l4proto udp {rule}")
             text = self.fails(one, other, 1.5)
             self.assertIn("a firewall refuses UDP to the peer", text)
-            self.assertIn("cluster-info --ports prints", text)
+            self.assertIn('"cluster-info --ports" prints', text)
 
         for node, hook, rule in ((2, "input", "reject with icmpx type admin-prohibited"), (1, "output", "reject"),
                                  (1, "output", "drop")):

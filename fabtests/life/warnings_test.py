@@ -97,7 +97,7 @@ class Warnings(unittest.TestCase):
         many = [self.start() for _ in range(12)]
         for each in many:
             each.post("send", 8, each.peer(other.name))
-        self.says_soon(other, "ulimit -n")
+        self.says_soon(other, "ulimit -Hn")
         self.assertTrue(one)
 
     def test_11_no_threads(self):
@@ -177,7 +177,7 @@ class Warnings(unittest.TestCase):
         self.addCleanup(self.cluster.run, 2, "ip", "link", "set", "eth0", "mtu", "1500")
         one, other = self.start(), self.start(2)
         acquaint(one, other)
-        self.says(one.log(), "has MTU", "ip link set mtu")
+        self.says(one.log(), "has MTU", "ip link set IFACE mtu BYTES")
 
     def test_19_one_side_has_a_key(self):
         key = "ab" * 32
@@ -208,7 +208,7 @@ class Warnings(unittest.TestCase):
         for limit in (8, 16, 24, 64):
             log = self.refused(before=("prlimit", f"--nofile={limit}:{limit}"), FI_CLUSTER_RAILS="none")
             if ":cluster:" in log and warnings(log):
-                self.says(log, "ulimit -n")
+                self.says(log, "ulimit -Hn")
             complete += not warnings(log)
         self.assertEqual(complete, 1, "64 are enough")
 

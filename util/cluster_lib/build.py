@@ -123,9 +123,9 @@ def ensure(command, targets, directory=DEFAULT, purpose="demo", with_mpi=()):
         try:
             status = logged(words, log)
         except FileNotFoundError as error:
-            raise BuildError("cmake is not installed: as root, util/setup --for build") from error
+            raise BuildError('cmake is not installed: run "util/setup --for build" as root') from error
         if status != 0:
-            raise BuildError(f"`{' '.join(words[:4])}` failed: {_first_error(log)} (log: {os.path.relpath(log)})")
+            raise BuildError(f"\"{' '.join(words[:4])}\" failed: {_first_error(log)} (log: {os.path.relpath(log)})")
 
 
 def logged(words, log, seconds=_PROGRESS_SECONDS):

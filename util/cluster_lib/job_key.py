@@ -41,7 +41,7 @@ def job_name(wish=None, environment=None):
     for variable in JOB_VARIABLES:
         if values.get(variable):
             return f"{variable}={values[variable]}"
-    raise JobKeyError(f"no launcher has named the job: none of {', '.join(JOB_VARIABLES)} is set (say --job ID)")
+    raise JobKeyError(f"no launcher has named the job: none of {', '.join(JOB_VARIABLES)} is set (give --job ID)")
 
 
 def read_secret(path):
@@ -50,15 +50,15 @@ def read_secret(path):
         file = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         why = "it is a symbolic link; name the file itself" if error.errno == errno.ELOOP else error.strerror
-        raise JobKeyError(f"the secret {path} is refused: {why} (to make one: cluster-key --secret {path} --make-secret)") from error
+        raise JobKeyError(f'the secret {path} is refused: {why} (to make one: "cluster-key --secret {path} --make-secret")') from error
     try:
         status = os.fstat(file)
         if not stat.S_ISREG(status.st_mode):
             raise JobKeyError(f"the secret {path} is refused: it is not a regular file")
         if status.st_uid != os.geteuid():
-            raise JobKeyError(f"the secret {path} is refused: it belongs to another user")
+            raise JobKeyError(f"the secret {path} is refused: it belongs to another user; copy it to a file of your own")
         if status.st_mode & 0o077:
-            raise JobKeyError(f"the secret {path} is refused: others may read or write it; chmod 600 {path}")
+            raise JobKeyError(f'the secret {path} is refused: others may read or write it: run "chmod 600 {path}"')
         text = os.read(file, _SECRET_MAX + 1).decode("ascii", "replace").strip()
     finally:
         os.close(file)

@@ -24,7 +24,7 @@ class Parser(argparse.ArgumentParser):
     """Errors in one line."""
 
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, f'{self.prog}: {message} (see "{self.prog} --help")\n')
 
 
 def _parser():
@@ -76,7 +76,7 @@ def _show(machines):
         for node, state in zip(nodes, states):
             print(f"  {node:12} {state}")
     if not machines:
-        print("no machine is saved: cluster-machine NAME NODE...")
+        print('no machine is saved: "cluster-machine NAME NODE..." saves one')
 
 
 def _run(options):

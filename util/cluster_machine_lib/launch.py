@@ -23,7 +23,7 @@ def _kind(wish):
     if wish and os.path.basename(wish) == "srun":
         found = shutil.which(wish)
         if not found:
-            raise AgentError("srun is not installed")
+            raise AgentError("srun is not installed on this node: name another --launcher")
         return "srun", found
     try:
         found = launchers.find(wish or None)

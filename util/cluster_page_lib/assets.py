@@ -45,7 +45,7 @@ def ensure():
     if missing():
         build.packages("page")
     if missing():
-        raise build.BuildError(f"{', '.join(missing())}: not in {directory()}; util/setup --for page fetches them")
+        raise build.BuildError(f"{', '.join(missing())}: not in {directory()}; \"util/setup --for page\" fetches them")
     return ""
 
 

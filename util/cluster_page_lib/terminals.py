@@ -67,7 +67,7 @@ class Terminals:
 
     async def open(self, user, address, machine="", nodes=()):
         if self._open[user] >= OF_USER_MAX or self._open.total() >= MAX:
-            raise AgentError(f"{OF_USER_MAX} terminals of {user} are open, or {MAX} of all users")
+            raise AgentError(f"{OF_USER_MAX} terminals of {user} are open already, or {MAX} terminals of all users: close one first")
         self._open[user] += 1
         try:
             self._number = max(self._number + 1, int(time.time() * 1000))

@@ -25,7 +25,7 @@ vcluster exec node1 cluster-why"""
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, f'{self.prog}: {message} (see "{self.prog} --help")\n')
 
 
 def _parser():

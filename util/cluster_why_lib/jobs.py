@@ -102,7 +102,7 @@ def find(jobs, wanted, local):
     """The job with that name; or that of a process of this node, or of the launcher that has started it. `local` are the processes
     of this node. Without `wanted` there has to be one job; daemons of this project are none."""
     if not jobs:
-        raise NoJob("no process that you may see has an endpoint of the provider (on virtual nodes: vcluster exec node1 cluster-why)")
+        raise NoJob('no process that you may see has an endpoint of the provider (on virtual nodes: "vcluster exec node1 cluster-why")')
     there = "; ".join(map(describe, jobs[:8])) + ("; ..." if len(jobs) > 8 else "")
     if not wanted:
         own = [job for job in jobs if job.processes[0].command not in DAEMONS] or jobs

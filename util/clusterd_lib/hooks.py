@@ -18,7 +18,7 @@ class Hook:
         try:
             self._queue.put_nowait(change)
         except asyncio.QueueFull:
-            self._failed(f"{WAITING_MAX} changes wait for {self._command}: one is left out")
+            self._failed(f"{WAITING_MAX} changes of state wait for {self._command}: it does not run for {change.name} {change.new}")
 
     async def run(self):
         while True:

@@ -19,10 +19,10 @@ def read(path):
     with open(descriptor, "rb") as file:
         status = os.fstat(file.fileno())
         if status.st_uid not in (0, os.geteuid()):
-            raise AgentError(f"--key-file {path}: it belongs to another user, and so does the key: chown root {path}")
+            raise AgentError(f'--key-file {path}: the file belongs to another user, who can read the key: "chown root {path}"')
         if not stat.S_ISREG(status.st_mode) or status.st_mode & 0o077:
-            raise AgentError(f"--key-file {path}: others can read it, or it is no file: chmod 600 {path}")
+            raise AgentError(f'--key-file {path}: others may read or write it, or it is not a regular file: "chmod 600 {path}"')
         key = file.read(4096).strip()
     if len(key) < BYTES_MIN:
-        raise AgentError(f"--key-file {path}: at least {BYTES_MIN} bytes are needed: umask 077; openssl rand -hex 32 > {path}")
+        raise AgentError(f'--key-file {path}: at least {BYTES_MIN} bytes are needed: "umask 077; openssl rand -hex 32 > {path}"')
     return key

@@ -102,8 +102,9 @@ class Server:
             try:
                 opened.bind(LOCAL_NAME)
             except OSError as error:
-                raise AgentError("another agent is running on this node, or a user has taken its name: ss -xlp 'src @clusterd-1'. "
-                                 "systemctl enable --now clusterd.socket keeps the name for the agent") from error
+                raise AgentError("another agent is running on this node, or another process uses the name of its socket "
+                                 "(\"ss -xlp 'src @clusterd-1'\" shows it). \"systemctl enable --now clusterd.socket\" "
+                                 "keeps the name for the agent") from error
         self._servers.append(await asyncio.start_unix_server(self._local, sock=opened))
 
     def ports(self):
@@ -217,7 +218,7 @@ async def ask(name, address, port, key, operation, arguments=None, seconds=SECON
         writer.write(VERSION + mine)
         hello = await asyncio.wait_for(reader.readexactly(len(VERSION) + _CHALLENGE), seconds)
         if hello[:4] != VERSION:
-            raise AgentError(f"the agent at {address} has another version")
+            raise AgentError(f"the agent at {address} has another version: install one version on all nodes")
         theirs = hello[4:]
         writer.write(_frame(request + _signature(key, b"Q", name, theirs, mine, request)))
         data = await asyncio.wait_for(_read_frame(reader, ANSWER_BYTES_MAX), seconds)
@@ -240,7 +241,8 @@ def ask_locally(operation, arguments=None, seconds=SECONDS_MAX):
         try:
             opened.connect(LOCAL_NAME)
             if _user_of(opened) not in (0, os.geteuid()):
-                raise AgentError("a user other than root has the name of the agent's socket: ss -xlp 'src @clusterd-1'")
+                raise AgentError("a process of a user other than root poses as the agent of this node: "
+                                 "\"ss -xlp 'src @clusterd-1'\" shows it")
             opened.sendall(_frame(json.dumps({"operation": operation, "arguments": arguments or {}}).encode()))
             with opened.makefile("rb") as file:
                 length = struct.unpack("!I", file.read(4))[0]
@@ -248,7 +250,7 @@ def ask_locally(operation, arguments=None, seconds=SECONDS_MAX):
                     raise AgentError(f"the answer has {length} bytes, more than the limit of {ANSWER_BYTES_MAX}")
                 return _result(file.read(length))
         except ConnectionRefusedError as error:
-            raise AgentError("no agent is running on this node: systemctl start clusterd, or on virtual nodes: "
-                             "vcluster up --agents, then vcluster exec node1 cluster-status") from error
+            raise AgentError('no agent is running on this node: run "systemctl start clusterd", or on virtual nodes '
+                             '"vcluster up --agents", then "vcluster exec node1 cluster-status"') from error
         except (OSError, struct.error) as error:
             raise AgentError(f"the agent of this node does not answer: {error}") from error

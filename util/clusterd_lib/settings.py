@@ -23,7 +23,7 @@ class Parser(argparse.ArgumentParser):
     """Errors in one line; in files of options # begins a comment, and a line has an option and its value."""
 
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, f'{self.prog}: {message} (see "{self.prog} --help")\n')
 
     def convert_arg_line_to_args(self, arg_line):
         line = arg_line.partition("#")[0].strip()

@@ -149,7 +149,7 @@ class Survey:
             findings.of_links(self.links())
         if self._transport.refused["another version"]:
             found.append({"node": self._settings.name, "rail": None, "kind": "version",
-                          "text": "an agent of another version is heard: install the same on all nodes"})
+                          "text": "an agent of another version sends messages to this node: install one version on all nodes"})
         return found
 
     def _tell_new_findings(self):

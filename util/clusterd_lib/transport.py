@@ -51,8 +51,8 @@ class Transport:
             except OSError as error:
                 if error.errno == errno.EADDRINUSE:
                     raise AgentError(f"{rail['address']} port {self._settings.port} is in use: another agent is "
-                                     "running on this node, or a user has taken it (ss -ulpn); choose another --port on all, "
-                                     "or keep it for the agent: systemctl enable --now clusterd.socket") from error
+                                     'running on this node, or another process uses the port ("ss -ulpn" shows it); choose another '
+                                     '--port on all nodes, or keep the port for the agent: "systemctl enable --now clusterd.socket"') from error
         for rail in self._rails:
             self._loop.add_reader(rail.socket, self._readable, rail.socket, rail.index)
         if self._settings.group and self._rails:

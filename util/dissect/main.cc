@@ -107,13 +107,14 @@ int fail(const std::string& what) {
 }
 
 int run(const CommandLine& line) {
-  if (line.file.empty() == line.interface.empty()) return fail("give a FILE or an --interface (see --help)");
+  if (line.file.empty() == line.interface.empty())
+    return fail("give a FILE or an --interface (see \"cluster-dissect --help\")");
   std::string reason;
   const std::string& name = line.file.empty() ? line.interface : line.file;
   const Capture capture = line.file.empty() ? open_live(name, reason) : open_file(name, reason);
   if (!capture) return fail(reason.find(name) == std::string::npos ? name + ": " + reason : reason);
   Framing framing{};
-  if (!framing_of(capture.get(), framing)) return fail(name + ": neither Ethernet nor IP");
+  if (!framing_of(capture.get(), framing)) return fail(name + ": its packets are neither Ethernet nor IP");
   if (line.file.empty()) {
     live = capture.get();
     for (const int number : {SIGINT, SIGTERM}) std::signal(number, [](int) { pcap_breakloop(live); });
@@ -136,7 +137,7 @@ int main(int count, char** words) {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "cluster-dissect: %s (see cluster-dissect --help)\n", error.what());
+    std::fprintf(stderr, "cluster-dissect: %s (see \"cluster-dissect --help\")\n", error.what());
     return 2;
   }
   return run(line);

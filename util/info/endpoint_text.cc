@@ -214,7 +214,8 @@ std::string endpoints_text(const EndpointReports& answers, bool operations) {
     text += "\n" + std::to_string(answers.foreign) + " endpoints of other users, which only root may query\n";
   }
   if (answers.left_out != 0) {
-    text += "\n" + std::to_string(answers.left_out) + " endpoints left out: their users have too many\n";
+    text += "\n" + std::to_string(answers.left_out) +
+            " endpoints left out: their users have too many (--pid shows those of one process)\n";
   }
   return text;
 }
@@ -247,7 +248,8 @@ void shorten(EndpointReports& answers) {
     for (EndpointReport& answer : answers.answers) {
       if (answer.user != most->first) continue;
       answer.json.clear();
-      answer.trouble = "the reports of its user are too long to be shown for everybody: name the process";
+      answer.trouble =
+          "the reports of its user are too long to be shown for everybody: name the process with --pid";
     }
     total -= most->second;
     said.erase(most);

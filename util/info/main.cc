@@ -144,7 +144,7 @@ int main(int count, char** words) {
     app.parse(count, words);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "cluster-info: %s (see cluster-info --help)\n", error.what());
+    std::fprintf(stderr, "cluster-info: %s (see \"cluster-info --help\")\n", error.what());
     return 2;
   }
   return run(line);

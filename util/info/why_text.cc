@@ -69,7 +69,7 @@ std::string hints_text(const Report& report, const Record& peer) {
     hints += "; it is not reached: " + peer["why"];
   }
   hints += silence_text(peer);
-  if (peer["unread"] == "yes") hints += "; it has not read the messages in its ring";
+  if (peer["unread"] == "yes") hints += "; it has not read the messages that wait in shared memory";
   const auto unexpected = static_cast<std::size_t>(number_of(peer, "unexpected_messages"));
   if (unexpected != 0) hints += "; " + messages_text(report, unexpected, peer["peer"]);
   return hints;

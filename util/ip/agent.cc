@@ -38,13 +38,14 @@ Descriptor connect_agent() {
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + sizeof kSocket - 1);
   if (::connect(connected.number(), reinterpret_cast<const sockaddr*>(&name), length) != 0)
     throw std::runtime_error(
-        "no agent runs on this node (systemctl start clusterd, or name the nodes with --nodes)");
+        "no agent runs on this node (run \"systemctl start clusterd\", or name the nodes with --nodes)");
   ucred listener = {};
   socklen_t size = sizeof listener;
   check(::getsockopt(connected.number(), SOL_SOCKET, SO_PEERCRED, &listener, &size) == 0);
   if (listener.uid != 0 && listener.uid != ::geteuid())
     throw std::runtime_error(
-        "a user other than root has the name of the agent's socket: ss -xlp 'src @clusterd-1'");
+        "a process of a user other than root poses as the agent of this node: \"ss -xlp 'src "
+        "@clusterd-1'\" shows it");
   return connected;
 }
 
@@ -69,7 +70,8 @@ nlohmann::json ask(const char* operation) {
   std::uint32_t answer_length = 0;
   receive(agent.number(), &answer_length, sizeof answer_length);
   answer_length = ntohl(answer_length);
-  if (answer_length > kAnswerBytesMax) throw std::runtime_error("the answer of the agent is too long");
+  if (answer_length > kAnswerBytesMax)
+    throw std::runtime_error("the answer of the agent of this node is too long");
   std::string answer(answer_length, 0);
   receive(agent.number(), answer.data(), answer.size());
   const nlohmann::json parsed = nlohmann::json::parse(answer);
@@ -89,7 +91,9 @@ std::vector<Node> nodes_of_agent() {
     }
     return nodes;
   } catch (const nlohmann::json::exception& error) {
-    throw std::runtime_error(std::string("the answer of the agent is malformed: ") + error.what());
+    throw std::runtime_error(
+        std::string("the answer of the agent is malformed (does clusterd have another version?): ") +
+        error.what());
   }
 }
 

@@ -35,7 +35,7 @@ fi_info* find(const std::string& address, std::uint16_t port) {
   fi_info* found = nullptr;
   must(fi_getinfo(FI_VERSION(1, 17), address.c_str(), std::to_string(port).c_str(), FI_SOURCE, hints.get(),
                   &found),
-       "the provider cluster offers no endpoint at " + address + " (cluster-info says why)");
+       "the provider cluster offers no endpoint at " + address + " (\"cluster-info --host\" says why)");
   return found;
 }
 

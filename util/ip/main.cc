@@ -108,7 +108,8 @@ std::vector<OwnAddress> parse_addresses(const std::vector<std::string>& texts) {
   std::vector<OwnAddress> addresses;
   for (const std::string& text : texts) addresses.push_back(OwnAddress::parse(text));
   if (addresses.size() == 2 && is_ipv4(addresses[0].address) == is_ipv4(addresses[1].address))
-    throw std::runtime_error("a node has one address of IPv4 and one of IPv6, not two of one");
+    throw std::runtime_error(
+        "give at most one address of IPv4 and one of IPv6: --address has two of the same family");
   return addresses;
 }
 
@@ -191,7 +192,7 @@ int main(int count, char** words) {
       throw CLI::ValidationError("name the nodes with --nodes, or give --agent");
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);
-    std::fprintf(stderr, "cluster-ip: %s (see cluster-ip --help)\n", error.what());
+    std::fprintf(stderr, "cluster-ip: %s (see \"cluster-ip --help\")\n", error.what());
     return 2;
   }
   try {

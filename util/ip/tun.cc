@@ -67,7 +67,8 @@ Descriptor open_queue(const TunSettings& settings) {
   if (::ioctl(queue.number(), TUNSETIFF, &request) != 0) refuse_interface(settings.name);
   // The kernel may hand over packets without checksum, and TCP in super-frames.
   constexpr unsigned long kOffloads = TUN_F_CSUM | TUN_F_TSO4 | TUN_F_TSO6 | TUN_F_TSO_ECN;
-  if (::ioctl(queue.number(), TUNSETOFFLOAD, kOffloads) != 0) fail("TUN takes no super-frames");
+  if (::ioctl(queue.number(), TUNSETOFFLOAD, kOffloads) != 0)
+    fail("the kernel refuses segmentation offload on a TUN device (TUNSETOFFLOAD)");
   return queue;
 }
 

@@ -49,7 +49,9 @@ Worker::Worker(const WorkerSettings& settings, unsigned queue, const Descriptor&
       endpoint_(settings.node_address, static_cast<std::uint16_t>(settings.port + queue)),
       wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
       new_nodes_(nodes) {
-  if (!wake_) throw std::runtime_error("no descriptor is left for an event (ulimit -n)");
+  if (!wake_)
+    throw std::runtime_error(
+        "this process has no free file descriptor: raise the hard limit of open files (\"ulimit -Hn\")");
   for (unsigned i = 0; i < kBuffers; ++i) post(*buffers_.emplace_back(std::make_unique<Buffer>()));
   // Before the first message can arrive: its sender is known then.
   take_new_nodes();
@@ -193,7 +195,7 @@ void Worker::deliver(Peer& peer, const Arrival& arrival) {
   if (greeting) {
     greeted(peer, *greeting);
   } else {
-    complain(peer, "has another version of cluster-ip");
+    complain(peer, "has another version of cluster-ip: install one version on all nodes");
   }
 }
 

@@ -35,4 +35,4 @@ def run(record, options):
 
 def show(record):
     lines = agents.describe(record) + ([page.describe(record)] if "page" in record else [])
-    print("\n".join(lines) if lines else "no agents: vcluster agents --start all, or vcluster up --agents")
+    print("\n".join(lines) if lines else "no agents: \"vcluster agents --start all\" or \"vcluster up --agents\" starts them")

@@ -16,7 +16,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def _call(command, attributes):
     if _SYSTEM_CALL is None:
-        raise VclusterError(f"faults are not known to work on {platform.machine()}")
+        raise VclusterError(f"vcluster faults does not work on {platform.machine()} processors")
     buffer = ctypes.create_string_buffer(attributes, max(len(attributes), 32))
     result = _libc.syscall(_SYSTEM_CALL, command, buffer, len(buffer))
     if result < 0:

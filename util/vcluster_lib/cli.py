@@ -26,7 +26,7 @@ class _Parser(argparse.ArgumentParser):
     """Errors in one line."""
 
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, f'{self.prog}: {message} (see "{self.prog} --help")\n')
 
 
 def _with_name(parser):

@@ -60,7 +60,7 @@ def up(name, nodes, rails, mtu, rate):
     with state.lock():
         old = state.load(name)
         if old and state.is_running(old):
-            raise VclusterError(f"cluster '{name}' exists already: choose another --name, or: vcluster down --name {name}")
+            raise VclusterError(f"cluster '{name}' exists already: choose another --name, or remove it: \"vcluster down --name {name}\"")
         _clear(name, old)
         os.makedirs(state.directory(name))
         record = {"name": name, "id": str(uuid.uuid4()), "ready": False, "subnet": state.free_subnet(),
@@ -88,7 +88,7 @@ def _clear(name, record):
     if record:
         resisted = processes.end_all(_member_test(record))
         if resisted:
-            raise VclusterError(f"{resisted} processes of cluster '{name}' do not end; try again: vcluster down --name {name}")
+            raise VclusterError(f"{resisted} processes of cluster '{name}' do not end; try again: \"vcluster down --name {name}\"")
     state.remove(name)
 
 

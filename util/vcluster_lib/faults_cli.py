@@ -93,7 +93,7 @@ def run(name, options):
     if (options.clear or options.list) and given:
         raise VclusterError(f"{given[0]} cannot be combined with --clear or --list")
     if not (options.clear or options.list or given):
-        raise VclusterError("no fault given (see vcluster faults --help)")
+        raise VclusterError('no fault given (see "vcluster faults --help")')
     if options.buffer and not options.rate:
         raise VclusterError(f"--buffer {options.buffer}: a queue fills only where there is a --rate")
     if not (options.clear or options.list):

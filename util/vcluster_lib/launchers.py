@@ -87,7 +87,7 @@ class Launcher:
             library = os.path.realpath(os.path.join(place, name))
             if os.path.exists(library):
                 return {"LD_PRELOAD": ":".join(filter(None, [os.environ.get("LD_PRELOAD"), library]))}
-        raise VclusterError(f"--coll: there is no {name}: build it (ninja -C build/release), or install the package")
+        raise VclusterError(f"--coll: there is no {name}: build it (\"ninja -C build/release\"), or install the package")
 
     def parameters(self, words):
         """For Open MPI and a user who has asked for the provider, but for no way of Open MPI: the file of parameters that selects it,
@@ -186,7 +186,7 @@ def find(wish=None):
         program = (shutil.which(f"mpirun.{wish}") or shutil.which(wish)) if wish else shutil.which("mpirun")
     if not program or not os.path.exists(program):
         raise VclusterError(f"--mpi {wish}: no mpirun there" if wish else
-                            "mpirun is not installed (Debian: apt install openmpi-bin)")
+                            'mpirun is not installed (Debian: "apt install openmpi-bin")')
     hydra = os.path.join(os.path.dirname(os.path.realpath(program)), "mpiexec.hydra")
     if os.path.exists(hydra):  # Intel's mpirun is a script that asks for batch systems first
         program = hydra

@@ -18,10 +18,10 @@ def enter(holder, kinds=processes.NAMESPACES):
     try:
         handle = os.pidfd_open(holder["pid"])
     except OSError as error:
-        raise VclusterError(f"{holder['label']} is gone (its holder process has ended)") from error
+        raise VclusterError(f"{holder['label']} is gone, because its first process has ended: make the cluster again") from error
     if processes.start_time(holder["pid"]) != holder["start"]:
         os.close(handle)
-        raise VclusterError(f"{holder['label']} is gone (its holder process has ended)")
+        raise VclusterError(f"{holder['label']} is gone, because its first process has ended: make the cluster again")
     directory = os.getcwd()
     flags = 0
     for kind in kinds:
@@ -61,7 +61,7 @@ def _spawn_holder(label, unshare_options, script, environment):
             process.kill()
             process.wait()
             reason = text.decode(errors="replace").strip().splitlines()
-            raise VclusterError(f"cannot start {label}: {reason[0] if reason else 'no answer from its holder'}")
+            raise VclusterError(f"cannot start {label}: {reason[0] if reason else 'its first process does not answer'}")
         text += piece
     process.stdout.close()
     return {"label": label, "pid": process.pid, "start": processes.start_time(process.pid)}

@@ -82,10 +82,10 @@ def running(name):
     state = load(check_name(name))
     if state is None:
         others = ", ".join(names())
-        hint = f" (there is: {others})" if others else " (make one with: vcluster up)"
+        hint = f" (there is: {others})" if others else " (\"vcluster up\" makes one)"
         raise VclusterError(f"cluster '{name}' does not exist{hint}")
     if not is_running(state):
-        raise VclusterError(f"cluster '{name}' is broken or incomplete: recreate it with vcluster up --name {name}")
+        raise VclusterError(f"cluster '{name}' is broken or incomplete: \"vcluster up --name {name}\" makes it again")
     return state
 
 
@@ -104,7 +104,7 @@ def free_subnet():
     for subnet in SUBNETS:
         if subnet not in used:
             return subnet
-    raise VclusterError(f"{len(SUBNETS)} clusters exist already: take one down first")
+    raise VclusterError(f"{len(SUBNETS)} clusters exist already: remove one first (\"vcluster down --name NAME\")")
 
 
 def environment(state, holder, job=None):

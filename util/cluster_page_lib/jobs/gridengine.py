@@ -61,7 +61,7 @@ def open_jobs(xml):
             slots = entry.findtext("slots", "")
             job.wanted = max(job.wanted, len(job.nodes), int(slots) if slots.isdigit() and state == QUEUED else 0)
             if "E" in entry.findtext("state", ""):
-                job.reason = "Grid Engine could not start it: qstat -j says why"
+                job.reason = 'Grid Engine could not start it: "qstat -j" says why'
     except ElementTree.ParseError as error:
         raise AgentError(f"qstat's answer cannot be read: {error}") from error
     return found

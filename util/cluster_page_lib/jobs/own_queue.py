@@ -42,7 +42,7 @@ class OwnQueue:
         """The number of the new job."""
         account = accounts.find(user)
         if sum(job.user == user and job.is_open for job in self._jobs.values()) >= OPEN_OF_USER_MAX:
-            raise AgentError(f"{OPEN_OF_USER_MAX} jobs of {user} are open already")
+            raise AgentError(f"{OPEN_OF_USER_MAX} jobs of {user} wait or run already, which is the limit")
         number = str(max(map(int, self._jobs), default=0) + 1)
         self._write_files(number, account, request)
         job = Job(number, user, request.name, QUEUED, request.nodes, request.ranks, submitted=time.time())

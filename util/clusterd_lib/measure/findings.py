@@ -27,7 +27,7 @@ def of_cards(cards):
             device = entry["device"]
             if entry["mtu"] != mtu:
                 found.append(_finding(name, rail, "mtu", f"MTU of {device} is {entry['mtu']}, that of most nodes on rail "
-                                                        f"{rail} {mtu}: ip link set {device} mtu {mtu}"))
+                                                        f'{rail} {mtu}: "ip link set {device} mtu {mtu}" sets it'))
             if entry["speed"] and speed and entry["speed"] != speed:
                 found.append(_finding(name, rail, "speed", f"{device} runs at {entry['speed']} Mbit/s, most nodes at {speed}: "
                                                           "look at cable and switch port"))

@@ -25,7 +25,7 @@ The command asks the agent of this node (clusterd). On virtual nodes: vcluster e
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message):
-        self.exit(2, f"{self.prog}: {message} (see {self.prog} --help)\n")
+        self.exit(2, f'{self.prog}: {message} (see "{self.prog} --help")\n')
 
 
 def _parser():

@@ -108,19 +108,20 @@ Status GroupTable::join(const JoinOp& op, std::uint64_t& handle) {
   std::vector<SocketAddress> roster;
   std::copy_if(op.roster.begin(), op.roster.end(), std::back_inserter(roster),
                [this](const SocketAddress& name) { return name != parts_.name; });
-  std::string reason = "there is no network";
+  std::string reason = "this endpoint has no network link";
   std::unique_ptr<link::MulticastReceiver> socket;
   if (parts_.multicast != nullptr) socket = parts_.multicast->join(op.address, roster, reason);
   if (socket == nullptr && op.roster.empty()) {
     parts_.environment.log.warn(
-        "cannot join group %s: multicast is not available (%s), and a group without a list of members needs "
-        "multicast",
+        "cannot join multicast group %s: multicast is not available (%s), and only a group with a list of "
+        "members can do without multicast",
         op.address.text().c_str(), reason.c_str());
     return Status::unreachable;
   }
   if (socket == nullptr) {
-    parts_.environment.log.info("group %s cannot use multicast (%s); messages go to its members by unicast",
-                                op.address.text().c_str(), reason.c_str());
+    parts_.environment.log.info(
+        "multicast group %s cannot use multicast (%s); messages go to its members by unicast",
+        op.address.text().c_str(), reason.c_str());
   }
   auto entry = std::make_unique<GroupEntry>();
   entry->handle = kGroupHandles | opened_++;
@@ -388,21 +389,23 @@ void GroupTable::report(GroupEntry& entry) {
     const std::string address = group.settings().path.to.text();
     const std::string name = event.member.text();
     switch (event.kind) {
-      case GroupEvent::Kind::left: log.info("group %s: %s has left", address.c_str(), name.c_str()); break;
+      case GroupEvent::Kind::left:
+        log.info("multicast group %s: member %s has left", address.c_str(), name.c_str());
+        break;
       case GroupEvent::Kind::unicast:
         log.info(
-            "group %s: multicast does not reach %s, so messages to this member are sent by unicast (does "
-            "a switch or router between the two nodes filter multicast?)",
+            "multicast group %s: multicast does not reach member %s, so messages to this member are sent by "
+            "unicast (does a switch or router between the two nodes filter multicast?)",
             address.c_str(), name.c_str());
         break;
       case GroupEvent::Kind::expelled:
       case GroupEvent::Kind::removed:
         log.warn(
             event.kind == GroupEvent::Kind::removed
-                ? "group %s: %s is removed because it did not answer for FI_CLUSTER_PEER_TIMEOUT (it can "
-                  "join again)"
-                : "group %s: %s has removed this endpoint, because this endpoint did not answer in time "
-                  "(close the group and join it again)",
+                ? "multicast group %s: member %s is removed because it did not answer for "
+                  "FI_CLUSTER_PEER_TIMEOUT (it can join again)"
+                : "multicast group %s: member %s has removed this endpoint, because this endpoint did not "
+                  "answer in time (close the group and join it again)",
             address.c_str(), name.c_str());
         if (bindings.losses != nullptr) {
           bindings.losses->peer_lost(peers_.handle_of(peers_.find_or_add(event.member).channel), event.member,

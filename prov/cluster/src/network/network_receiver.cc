@@ -224,8 +224,8 @@ void NetworkReceiver::refuse(Time now, wire::Refusal refusal, const link::InFram
   }
   if (std::exchange(sealed_reported_, true)) return;
   parts_.environment.log.warn(
-      "sealed frames from %s are dropped: their sender has a key and this process has none "
-      "(set FI_CLUSTER_KEY_FILE on all nodes of the job); further such frames are only counted",
+      "authenticated or encrypted frames from %s are dropped: their sender has a key and this process has "
+      "none (set FI_CLUSTER_KEY_FILE on all nodes of the job); further such frames are only counted",
       frame.from.to.text().c_str());
 }
 

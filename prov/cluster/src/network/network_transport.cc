@@ -208,9 +208,10 @@ std::string NetworkTransport::loss_detail(const Peer& peer, Status status) const
 }
 
 const char* NetworkTransport::advice(Status status) const {
-  if (status == Status::stuck) return " (cluster-info --why on the peer's node shows what the peer is doing)";
+  if (status == Status::stuck)
+    return " (\"cluster-info --why\" on the peer's node shows what the peer is doing)";
   if (status == Status::prohibited)
-    return " (cluster-info --ports prints what the firewalls between the nodes must let pass)";
+    return " (\"cluster-info --ports\" prints what the firewalls between the nodes must let pass)";
   if (status == Status::translated)
     return " (connect the nodes by a route without translation, or by a tunnel whose interface "
            "FI_CLUSTER_IFACE names)";

@@ -245,7 +245,7 @@ void SessionAcceptor::compare_mtu(const RemotePeer& peer, const wire::Opening& o
   const SocketAddress::Family family = parts_.name.family();
   parts_.environment.log.warn(
       "path to %s: the peer's interface has MTU %zu and this node's interface has %zu; frames are "
-      "short enough for both (an MTU can be changed with ip link set mtu)",
+      "short enough for both (\"ip link set IFACE mtu BYTES\" changes an MTU)",
       peer.name().text().c_str(), os::mtu_for(opening.frame_max, family), os::mtu_for(ours, family));
 }
 

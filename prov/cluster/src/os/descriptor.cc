@@ -59,9 +59,10 @@ bool can_open(std::size_t descriptors) {
 }
 
 std::string error_text(int error) {
-  return std::generic_category().message(error) + (error == EMFILE   ? ": raise ulimit -n"
-                                                   : error == ENFILE ? ": raise fs.file-max"
-                                                                     : "");
+  return std::generic_category().message(error) +
+         (error == EMFILE   ? ": raise the hard limit of open files (\"ulimit -Hn\")"
+          : error == ENFILE ? ": raise the limit of open files of the node (sysctl fs.file-max)"
+                            : "");
 }
 
 std::string failed(const char* call) { return std::string(call) + ": " + error_text(errno); }

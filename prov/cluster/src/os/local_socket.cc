@@ -157,7 +157,7 @@ LocalSocket LocalSocket::connect(std::string_view name, std::string& reason, boo
   if (errno == ECONNREFUSED) {
     reason = "no process on this node offers it at this address";
   } else if (errno == EAGAIN) {
-    reason = "the listener's queue of connections is full";
+    reason = "too many connections to the peer wait to be accepted";
     if (full != nullptr) *full = true;
   } else {
     reason = failed("connect");

@@ -44,7 +44,7 @@ void NeighbourTable::warn() {
   if (told.exchange(true)) return;
   const char* const version = family_ == SocketAddress::Family::v6 ? "ipv6" : "ipv4";
   log_.warn(
-      "the kernel's table of hardware addresses is full, so first contact takes longer: raise "
+      "the kernel's table of hardware addresses is full, so the first message to a peer takes longer: raise "
       "net.%s.neigh.default.gc_thresh3 above the number of hosts in the network (sysctl)",
       version);
 }

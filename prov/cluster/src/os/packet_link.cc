@@ -244,11 +244,10 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
 /// if the link can use the interface.
 std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
-  if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link";
-  if (!interface.has_ethernet)
-    return what + "not an Ethernet interface; use the udp link or name another interface";
+  if (interface.loopback) return what + "loopback carries no Ethernet frames";
+  if (!interface.has_ethernet) return what + "not an Ethernet interface; name another in FI_CLUSTER_IFACE";
   if (!interface.up)
-    return what + "the interface is down; bring it up (ip link set " + interface.name + " up)";
+    return what + "the interface is down; bring it up (\"ip link set " + interface.name + " up\")";
   if (!has_host(interface.addresses, name)) {
     return what + "the endpoint's address " + name.ip_text() +
            " does not belong to this interface; bind the endpoint to an address of the interface";
@@ -262,9 +261,9 @@ std::string explain(const Interface& interface, int error) {
     case EPERM:
     case EACCES:
       return what +
-             "raw sockets need CAP_NET_RAW; run as root or grant the capability (setcap cap_net_raw+ep "
-             "on the program)";
-    case ENOMEM: return what + "no memory for the receive ring; free some memory, or use the udp link";
+             "raw sockets need CAP_NET_RAW; run as root or grant the capability (\"setcap cap_net_raw+ep "
+             "PROGRAM\")";
+    case ENOMEM: return what + "no memory for the receive ring; free some memory";
     case EAFNOSUPPORT: return what + "the kernel has no packet sockets (CONFIG_PACKET)";
     default: return what + error_text(error);
   }
@@ -338,8 +337,8 @@ std::unique_ptr<PacketRing> PacketRings::open(const RingShape& shape) {
 
 void PacketRings::warn_of_missing_ethertype() const {
   environment_.log.warn(
-      "small frames on %s are sent as IP packets, because the ring for EtherType 0x88b5 cannot be "
-      "opened: %s (FI_CLUSTER_ETHERTYPE=no suppresses this line)",
+      "small frames on %s are sent as IP packets, because the receive ring for EtherType 0x88b5 "
+      "cannot be opened: %s (FI_CLUSTER_ETHERTYPE=no suppresses this line)",
       interface_.name.c_str(),
       failure_.error != 0 ? error_text(failure_.error).c_str() : failure_.group.c_str());
 }

@@ -127,7 +127,7 @@ class TableLock {
 };
 
 const char* const kStopped =
-    "another process of this user has locked the table of rings for too long (is it stopped?)";
+    "another process of this user has locked the table of receive rings for too long (is it stopped?)";
 
 /// A group that this process has opened.
 struct KnownGroup {
@@ -292,7 +292,7 @@ bool RingGroup::start(std::string& reason) {
   std::uint32_t number = 1;
   while (number <= kProcessesMax && !set_lock(file_, kProcessLocks + number, F_WRLCK)) ++number;
   if (number > kProcessesMax) {
-    reason = "too many processes of this user have rings";
+    reason = "too many processes of this user have receive rings";
     return false;
   }
   steps.free_dead();  // the previous process with this number may have died after the first call
@@ -437,7 +437,8 @@ void RingGroup::install_now(const RingSeat& seat, RingList& list, std::string& r
     return;
   }
   if (const int error = install_spreading(seat.socket.number(), next.program); error != 0) {
-    reason = "the kernel refuses the program of a group of receive rings: " + error_text(error);
+    reason =
+        "the kernel refuses the BPF program that shares frames among receive rings: " + error_text(error);
     return;
   }
   std::atomic_ref<std::uint64_t>(list.installed).store(next.version, std::memory_order_release);

@@ -69,7 +69,7 @@ bool RingSteps::enter(RingKind kind, std::uint64_t serial, std::string& reason) 
   int error = kernel_.enter_fanout(members == 0, list.fanout_id);
   if (error == 0) error = kernel_.keep(serial);
   if (error != 0) {
-    reason = "the kernel refuses a group of receive rings: " + error_text(error);
+    reason = "the kernel refuses to share frames among receive rings (PACKET_FANOUT): " + error_text(error);
     return false;
   }
   place->state = RingPlace::State::entered;

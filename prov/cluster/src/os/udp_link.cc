@@ -126,11 +126,11 @@ class GroupJoiner final : public link::MulticastJoiner {
       port_->loop_groups(looped_);
       return std::make_unique<GroupSocket>(socket, environment_);
     }
-    reason =
-        error_text(error) + (error == EADDRINUSE
-                                 ? " (another program uses the group's port exclusively: choose another port)"
-                             : error == ENOBUFS ? " (raise net.ipv4.igmp_max_memberships)"
-                                                : "");
+    reason = error_text(error) + (error == EADDRINUSE
+                                      ? " (another program uses the port of the multicast group exclusively: "
+                                        "choose another port)"
+                                  : error == ENOBUFS ? " (raise net.ipv4.igmp_max_memberships)"
+                                                     : "");
     return nullptr;
   }
 

@@ -125,7 +125,7 @@ bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigne
 
 std::optional<VerbsPort> find_verbs_port(const std::string& file, const Interface& interface,
                                          const SocketAddress& address, std::string& reason) {
-  constexpr const char* kNoDevice = "this node has no RDMA device (the command rdma link would show it)";
+  constexpr const char* kNoDevice = "this node has no RDMA device (\"rdma link\" would show it)";
   if (file == kVerbsLibrary && ::access("/sys/class/infiniband", F_OK) != 0) {
     reason = kNoDevice;
     return std::nullopt;

@@ -36,7 +36,7 @@ std::uint16_t folded_sum(const std::byte* words, std::size_t count) {
 std::string failed_with(const char* what, int error) {
   const bool locked = error == ENOMEM || error == EPERM;
   return std::string(what) + ": " + error_text(error) +
-         (locked ? " (raise ulimit -l, the limit of locked memory)" : "");
+         (locked ? " (raise the limit of locked memory, \"ulimit -l\")" : "");
 }
 
 }  // namespace

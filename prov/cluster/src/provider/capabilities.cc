@@ -295,12 +295,12 @@ std::string hint_mismatch(const fi_info& hints, const Capabilities& capabilities
   if (shares_receives(hints)) {
     const fi_rx_attr& receive = api::attributes_at(hints.rx_attr);
     const std::uint64_t asked = hints.caps | receive.caps | receive.op_flags;
-    check.that((asked & kNotShared) == 0, "a shared receive context has no FI_MULTI_RECV");
+    check.that((asked & kNotShared) == 0, "a shared receive context does not support FI_MULTI_RECV");
   }
   check.capabilities("caps", hints.caps, offered.caps);
   check.that(known_format(hints.addr_format), "addr_format is not a socket address format");
   check.that(hints.handle == nullptr || capabilities.type == FI_EP_MSG,
-             "only FI_EP_MSG endpoints have handles");
+             "the hints contain a handle, which only FI_EP_MSG endpoints accept");
   if (hints.tx_attr != nullptr) check_transmit(check, offered, *hints.tx_attr, caller.sends_max);
   if (hints.rx_attr != nullptr) check_receive(check, offered, *hints.rx_attr);
   if (hints.domain_attr != nullptr) check_domain(check, offered, *hints.domain_attr, caller);

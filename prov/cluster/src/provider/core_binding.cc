@@ -50,7 +50,8 @@ bool bind_core(const void* caller, std::string& reason) {
     return false;
   }
   if (core.base != nullptr) {
-    if (core.base != object.base) reason = "another libfabric of this process uses the provider already";
+    if (core.base != object.base)
+      reason = "another copy of libfabric in this process uses the provider already";
     return core.base == object.base;
   }
   void* handle = dlopen(object.file, RTLD_LAZY | RTLD_NOLOAD);

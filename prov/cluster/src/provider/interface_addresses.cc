@@ -102,12 +102,12 @@ const InterfaceAddress* choose_address(std::span<const InterfaceAddress> places,
 std::string no_address_reason(const AddressFilter& filter, std::span<const InterfaceAddress> places,
                               int error) {
   if (error != 0) return "the kernel does not list the network interfaces: " + os::error_text(error);
-  if (places.empty()) return "no network interface is up and has an address (see `ip address`)";
+  if (places.empty()) return "no network interface is up and has an address (see \"ip address\")";
   if (is_host(filter.source)) return "no interface of this node has the address " + filter.source.ip_text();
   if (!filter.interface.empty()) {
     return "FI_CLUSTER_IFACE=" + filter.interface +
-           " is not an interface that is up and has an address of the requested family (see `ip "
-           "address`)";
+           " is not an interface that is up and has an address of the requested family (see \"ip "
+           "address\")";
   }
   return "no interface matches the domain, fabric or address family in the hints";
 }

@@ -20,7 +20,7 @@ constexpr std::size_t kFileMax = 4096;
 constexpr std::size_t kDigitsMin = 2 * seal::kMaterialMin;
 constexpr std::size_t kDigitsMax = 128;
 constexpr std::size_t kKeysMax = 2;
-constexpr const char* kHowToMake = " (to generate one: umask 077; openssl rand -hex 32 > FILE)";
+constexpr const char* kHowToMake = " (to generate one: \"umask 077; openssl rand -hex 32 > FILE\")";
 
 constexpr const char* kVariable = "FI_CLUSTER_KEY";
 
@@ -70,7 +70,8 @@ std::optional<std::string> read_secret_file(const std::string& path, std::string
   if (fstat(file.number(), &status) != 0) return refuse(os::failed("fstat"));
   if (!S_ISREG(status.st_mode)) return refuse("it is not a regular file");
   if (status.st_uid != geteuid()) return refuse("it belongs to another user; copy it to a file of your own");
-  if ((status.st_mode & 077) != 0) return refuse("others may read or write it; chmod 600 " + path);
+  if ((status.st_mode & 077) != 0)
+    return refuse("others may read or write it: run \"chmod 600 " + path + "\"");
   std::array<char, kFileMax + 1> buffer;
   const ssize_t got = read(file.number(), buffer.data(), buffer.size());
   std::optional<std::string> text;

@@ -253,7 +253,7 @@ void Machine::warn_if_few_descriptors(const SocketAddress& opened) {
   if (os::can_open(kSpareDescriptors) || few_descriptors_.exchange(true)) return;
   log_.warn(
       "endpoint %s: this process has almost no free file descriptors, so shared memory or keep-alives may "
-      "not work (raise ulimit -n)",
+      "not work (raise the hard limit of open files, \"ulimit -Hn\")",
       opened.text().c_str());
 }
 
@@ -273,7 +273,7 @@ std::shared_ptr<void> Machine::run_in_background(engine::Engine& engine, const E
     log_.warn(
         "this process has no progress thread (%s): peers wait while the application makes no libfabric call",
         (os::error_text(error) +
-         (error == EAGAIN ? ": raise ulimit -u, or pids.max of the control group" : ""))
+         (error == EAGAIN ? ": raise \"ulimit -u\", or pids.max of the job's cgroup" : ""))
             .c_str());
     return nullptr;
   }

@@ -237,7 +237,7 @@ std::vector<UnknownOption> unknown_options(const char* const* environment) {
     const std::string shown(name.substr(0, kNameShown));
     const std::string nearest = nearest_option(shown);
     const std::string cure =
-        nearest.empty() ? "cluster-info --host lists the options" : "is " + nearest + " meant?";
+        nearest.empty() ? "\"cluster-info --host\" lists the options" : "is " + nearest + " meant?";
     unknown.push_back({shown, shown + " is set and has no effect: there is no such option (" + cure + ")"});
   }
   return unknown;

@@ -25,8 +25,8 @@ std::string cure_for(int error, std::uint16_t port, const PortRange& range) {
                " is free: each endpoint of this node needs one, so widen the range";
       return port == 0 ? "; no port is free: widen net.ipv4.ip_local_port_range"
                        : "; another process has this port: name another port, or none to get a free one";
-    case EADDRNOTAVAIL: return "; no interface of this node has this address (see `ip address`)";
-    case EACCES: return "; ports below 1024 need CAP_NET_BIND_SERVICE: name another port";
+    case EADDRNOTAVAIL: return "; no interface of this node has this address (see \"ip address\")";
+    case EACCES: return "; a port below 1024 needs CAP_NET_BIND_SERVICE: name another port";
     default: return "";
   }
 }
@@ -72,7 +72,7 @@ std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const O
     return std::nullopt;
   }
   if (keyed) {
-    reason = "RDMA devices do not carry sealed frames yet, and this endpoint has a key";
+    reason = "RDMA devices do not carry authenticated or encrypted frames yet, and this endpoint has a key";
     return std::nullopt;
   }
   std::optional<os::VerbsPort> found =
@@ -134,7 +134,7 @@ void add_further_rails(std::span<const InterfaceAddress> places, const Interface
   for (const std::string& name : unknown) {
     log.warn(
         "FI_CLUSTER_RAILS names %s, but no interface of that name is up and has an address of the endpoint's "
-        "address family (see `ip address`)",
+        "address family (see \"ip address\")",
         name.c_str());
   }
   for (const InterfaceAddress* place : further) {

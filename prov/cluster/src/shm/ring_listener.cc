@@ -82,8 +82,8 @@ void RingListener::note_exhausted(const SocketAddress& peer) {
   if (logged_not_opened_ || os::Descriptor::spare()) return;
   logged_not_opened_ = true;
   environment_.log.warn(
-      "cannot open shared memory to %s: this process has no free file descriptor (raise ulimit -n); "
-      "messages use the network instead",
+      "cannot open shared memory to %s: this process has no free file descriptor (raise the hard limit of "
+      "open files, \"ulimit -Hn\"); messages use the network instead",
       peer.text().c_str());
 }
 
@@ -179,8 +179,8 @@ void RingListener::refuse_exhausted(const os::LocalSocket& socket) {
   ++environment_.counters.shm_refused;
   if (std::exchange(logged_refused_, true)) return;
   environment_.log.warn(
-      "refused shared memory for %s: this process has no free file descriptor (raise ulimit -n); the "
-      "peer's sends fail",
+      "refused shared memory for %s: this process has no free file descriptor (raise the hard limit of open "
+      "files, \"ulimit -Hn\"); the peer's sends fail",
       process_of(socket).c_str());
 }
 

@@ -34,7 +34,7 @@ OpenResult RingOpener::try_open(Peer& peer, std::string& reason) {
   const LocalPeer* const known = parts_.find(&peer);
   const Time next_try = known != nullptr ? known->next_connection : Time{};
   if (next_try != Time{} && parts_.context.environment.clock.now() < next_try) {
-    reason = "the listener's queue of connections is full";
+    reason = "too many connections to the peer wait to be accepted";
     return OpenResult::later;
   }
   // Allocates first. If memory ran out later, the peer would have a connection that this side has lost.
@@ -150,8 +150,8 @@ const char* RingOpener::close_earlier(Peer& peer, Inbox& next) {
            "set back?)";
   }
   if (!local_.drain(*local)) {
-    return "messages from the process that had this address before still wait for space in the unexpected "
-           "store";
+    return "messages from the process that had this address before still wait for space in the store "
+           "for unexpected messages";
   }
   parts_.context.reach.close(peer, Status::reset);
   return nullptr;

@@ -40,7 +40,7 @@ class ShmTransport final : public transport::Transport, private PeerEvents {
   bool holds(const Peer& peer) const override;
   bool vouches_for(Peer& peer) override;
   const char* advice(Status status) const override {
-    return status == Status::exhausted ? " (raise ulimit -n there)" : "";
+    return status == Status::exhausted ? " (raise the hard limit of open files there, \"ulimit -Hn\")" : "";
   }
   void report(const Peer& peer, transport::PeerStats& stats) const override;
   std::unique_ptr<carrier::MemoryAccess> reach_memory(Peer& peer) override;

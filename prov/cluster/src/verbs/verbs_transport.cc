@@ -277,7 +277,8 @@ bool VerbsTransport::have_device() {
   ask_at_ = time + kDeviceInterval;
   if (device_ == nullptr) {
     open_at_ = time + kOpenAgain;
-    context_.environment.log.info("no RDMA device reads long messages: %s", reason.c_str());
+    context_.environment.log.info("no RDMA device reads long messages, so they travel in frames: %s",
+                                  reason.c_str());
     return false;
   }
   context_.waiter.watch(device_->descriptor(), *this);
@@ -293,7 +294,7 @@ bool VerbsTransport::have_place() {
     if (each->idle() && (oldest == nullptr || each->used_at() < oldest->used_at())) oldest = each;
   }
   if (oldest == nullptr) return false;
-  oldest->break_off("other peers need its place", true);
+  oldest->break_off("other peers need a queue pair", true);
   return true;
 }
 

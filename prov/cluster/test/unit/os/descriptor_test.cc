@@ -12,10 +12,11 @@ namespace {
 
 TEST(ErrorText, NamesTheCureOfWhatHasRunOut) {
   EXPECT_EQ(error_text(EADDRINUSE), "Address already in use");
-  EXPECT_EQ(error_text(EMFILE), "Too many open files: raise ulimit -n");
-  EXPECT_NE(error_text(ENFILE).find(": raise fs.file-max"), std::string::npos);
+  EXPECT_EQ(error_text(EMFILE), "Too many open files: raise the hard limit of open files (\"ulimit -Hn\")");
+  EXPECT_NE(error_text(ENFILE).find(": raise the limit of open files of the node (sysctl fs.file-max)"),
+            std::string::npos);
   errno = EMFILE;
-  EXPECT_EQ(failed("socket"), "socket: Too many open files: raise ulimit -n");
+  EXPECT_EQ(failed("socket"), "socket: " + error_text(EMFILE));
 }
 
 TEST(ErrorText, InterfacesAreNotMissingWhereDescriptorsAre) {

@@ -106,8 +106,8 @@ TEST_F(PacketLinkRings, AnEndpointWithoutARingLearnsWhy) {
   const std::unique_ptr<Endpoint> third = open(2);
   EXPECT_EQ(first->refusal + second->refusal, "");
   EXPECT_EQ(third->refusal, hosts_->interface(0).name +
-                                ": all 2 receive rings of this user are in use (FI_CLUSTER_LINK=packet opens "
-                                "a receive ring outside the group of this user)");
+                                ": all 2 receive rings of this user are in use (with FI_CLUSTER_LINK=packet, "
+                                "the endpoint opens a receive ring of its own)");
   EXPECT_EQ(third->station.port.use_count(), 1) << "nothing was kept";
   EXPECT_EQ(open_on(0, {.rings = 2, .ring_outside_group = true})->refusal, "");
   first.reset();

@@ -126,9 +126,11 @@ TEST(ListInterfaceAddresses, ContainsWhatIsLocalByARouteIfItIsWanted) {
 }
 
 TEST(NoAddressReason, NamesWhatHasRunOut) {
-  EXPECT_EQ(no_address_reason({}, {}, 0), "no network interface is up and has an address (see `ip address`)");
+  EXPECT_EQ(no_address_reason({}, {}, 0),
+            "no network interface is up and has an address (see \"ip address\")");
   EXPECT_EQ(no_address_reason({}, {}, EMFILE),
-            "the kernel does not list the network interfaces: Too many open files: raise ulimit -n");
+            "the kernel does not list the network interfaces: Too many open files: raise the hard limit of "
+            "open files (\"ulimit -Hn\")");
 }
 
 TEST(AddressText, Forms) {

@@ -172,8 +172,8 @@ TEST(UnknownOptions, AreNamedWithTheOptionThatIsSpelledLikeThem) {
             "FI_CLUSTER_PEER_TIMEOUT meant?)");
   EXPECT_EQ(
       unknown[1].line,
-      "FI_CLUSTER_COLOUR is set and has no effect: there is no such option (cluster-info --host lists the "
-      "options)");
+      "FI_CLUSTER_COLOUR is set and has no effect: there is no such option (\"cluster-info --host\" lists "
+      "the options)");
   EXPECT_TRUE(unknown_options(nullptr).empty());
 }
 

@@ -295,7 +295,7 @@ TEST_F(ExhaustedListenerTest, APeerWhoseHelloDoesNotComeIsRefusedAndKnowsWhy) {
     const NoDescriptors none;
     for (int i = 0; i < 3; ++i) bob->accept(inboxes);
   }
-  expect_refused("no free file descriptor (raise ulimit -n)");
+  expect_refused("no free file descriptor (raise the hard limit of open files, \"ulimit -Hn\")");
   EXPECT_TRUE(socket.refused());
 }
 

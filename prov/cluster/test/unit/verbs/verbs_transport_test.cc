@@ -326,7 +326,7 @@ TEST_F(VerbsTransportTest, TheQueuePairUsedLeastRecentlyIsClosedForTheNext) {
     exchange_with(*others[i], i + 3);
     EXPECT_EQ(a->counters().device_reads, i + 1);
   }
-  EXPECT_EQ(a->logged("other peers need its place"), 1u);
+  EXPECT_EQ(a->logged("other peers need a queue pair"), 1u);
   exchange_with(*others[1], 8);
   exchange_with(*others[2], 9);
   EXPECT_EQ(a->counters().device_reads, 5u);
