@@ -142,7 +142,7 @@ class Outage(Case):
         pending = [processes[0].post("send", BIG, handles[0][1]), processes[0].post("any", 8, 0)]
         self.nothing_ends([(processes[0], pending)], 3)
         self.all_end(processes[0], pending, since, 6)
-        self.assertEqual(len(self.lines(processes[0], re.compile("is used up .3.0 s by this outage"))), 1, processes[0].log())
+        self.assertEqual(len(self.lines(processes[0], re.compile("this outage: 3.0 s"))), 1, processes[0].log())
 
 
 def more(parser):

@@ -159,8 +159,8 @@ def _plan(options):
 
 
 def _warn_if_busy(about):
-    if about["load"] > 0.5:
-        _say(f"warning: the machine is busy (load {about['load']:g}): figures will be worse than they could be, and spread")
+    if about["busy_processors"] > machine.BUSY:
+        _say(f"warning: other programs use {about['busy_processors']:g} processors: figures will be worse than they could be, and spread")
 
 
 def _measure(options):

@@ -57,9 +57,9 @@ def _check_data(runner, place, transport):
 
 def _run(options):
     started = time.monotonic()
-    load = os.getloadavg()[0]
-    if load > 0.5:
-        _say(f"warning: the machine is busy (load {load:.1f}): all takes longer, and the figures will be worse than they could be")
+    others = machine.busy_processors()
+    if others > machine.BUSY:
+        _say(f"warning: other programs use {others:.1f} processors: all takes longer, and the figures will be worse than they could be")
     _say("[1/4] packages and build")
     build.ensure("demo", ["cluster-fi", "mpi_check", "bare_perf", "mpi_perf", "cluster-info"], options.build)
     runner = runs.Runner(os.path.realpath(options.build), options.milliseconds, _CHECK_SECONDS)

@@ -5,9 +5,11 @@ import platform
 import re
 import shutil
 import subprocess
+import time
 
 from cluster_lib import build
 
+BUSY = 0.3  # processors that other programs use while the figures are hardly disturbed
 SHARED_CACHE_NS = 60  # a cache line takes 20 to 40 ns between processors that share a cache, 100 to 120 between others
 CLASS_NEAR, CLASS_FAR = "whose processors share a cache", "whose processors share no cache"
 
@@ -37,6 +39,20 @@ def _processor():
     return (match.group(1) if match else platform.machine()), bool(re.search(r"^flags.* hypervisor", text, re.MULTILINE))
 
 
+def _busy_ticks():
+    with open("/proc/stat", encoding="ascii") as file:
+        user, nice, system, _idle, _wait, irq, softirq = map(int, file.readline().split()[1:8])
+    return user + nice + system + irq + softirq
+
+
+def busy_processors(seconds=1.0):
+    """How many processors the programs of this machine use, measured for so long: call it before the own programs start. The load
+    average would remember programs that have ended minutes ago."""
+    before = _busy_ticks()
+    time.sleep(seconds)
+    return (_busy_ticks() - before) / os.sysconf("SC_CLK_TCK") / seconds
+
+
 def describe():
     model, virtual = _processor()
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
@@ -48,7 +64,7 @@ def describe():
         "ucx": _first(["ucx_info", "-v"], r"[Vv]ersion:? ([0-9.]+)"),
         "open_mpi": _first(["mpirun", "--version"], r"\(Open MPI\) ([\w.]+)"),
         "revision": build.VERSION or _first(["git", "-C", build.TOP, "rev-parse", "--short", "HEAD"], r"(\w+)"),
-        "load": round(os.getloadavg()[0], 2)}
+        "busy_processors": round(busy_processors(), 2)}
 
 
 def in_words(machine):

@@ -8,7 +8,7 @@ import textwrap
 from dataclasses import dataclass
 
 from . import paper_programs
-from .machine import CLASS_FAR, CLASS_NEAR, SHARED_CACHE_NS, class_of, in_words
+from .machine import BUSY, CLASS_FAR, CLASS_NEAR, SHARED_CACHE_NS, class_of, in_words
 from .paper_figures import (NOT_AT_HAND, ON_NODE, ON_NODE_MPI, OURS, OURS_MPI, OVER_IP, OVER_IP_ASLEEP, SIZES, TCP, TCP_MPI, UDP, UDP_ASLEEP, UDP_MPI,
                             UDP_MPI_ASLEEP, Figures, NotMeasured, cell, half_size, kept, more_or_less, summary, summary_with_share, table)
 from .rows import size_text, value_text
@@ -16,7 +16,7 @@ from .samples import times_as_good
 
 _SMALL, _LARGE = 64, 1 << 20
 _WIDTH = 110
-_BUSY, _VERY_BUSY = 0.5, 4  # load
+_VERY_BUSY = 1  # processors that other programs use
 _NO_FIGURES = "figures of the paper itself are not at hand."
 _CLASSES = {"near": CLASS_NEAR, "far": CLASS_FAR}
 
@@ -217,9 +217,9 @@ def write(page, runs):
 
 
 def _about(report):
-    load = report["machine"].get("load", 0)
-    what = "figures and relations say little" if load > _VERY_BUSY else "figures are worse than they could be"
-    busy = f" The machine did other work meanwhile (load {load:g}): {what}." if load > _BUSY else ""
+    others = report["machine"].get("busy_processors", 0)
+    what = "figures and relations say little" if others > _VERY_BUSY else "figures are worse than they could be"
+    busy = f" Other programs used {others:g} processors when the run began: {what}." if others > BUSY else ""
     short = " It was a short run (`--quick`)." if "quick" in report["settings"]["mode"] else ""
     return f"Measured on {in_words(report['machine'])}; a machine {class_of(report['cache_line_ns']['nearest'])}.{short}{busy}"
 

@@ -87,7 +87,8 @@ void ConnectionEnd::wait_for(const SocketAddress& taker) {
 void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (loss.peer != peer_) return;
   if (state_ == State::connected) end(loss.cause);
-  // If the peer has refused the accept, it still has a session with this side. leave() ends that session.
+  // The engine also reports a peer that only refused the accept. Such a peer still has a session with this
+  // side, and leave() ends it.
   if (state_ == State::over) return courier_.leave(loss.peer);
   if (state_ == State::ending) return end(Status::ok);
   if (state_ != State::connecting) return;

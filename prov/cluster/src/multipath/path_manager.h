@@ -151,8 +151,9 @@ class PathManager {
   void on_response(Time now, Time asked, const link::Path& from, bool by_engine);
   std::span<const SocketAddress> validated_addresses() const { return validated_addresses_; }
   /// Processes an error that reports that a path does not reach the peer: an ICMP error, or an error of a
-  /// queue pair. Returns true if the error concerns only that path, because other paths still work. A closed
-  /// port concerns all paths, though, if the path has reached the peer's process before.
+  /// queue pair. Returns true if the error concerns only that path. With several IP paths, this holds for
+  /// every error of a queue pair, and for an ICMP error if another path works. A closed port concerns all
+  /// paths, though, if the path has reached the peer's process before.
   bool on_path_error(Time now, const link::PathError& error);
 
   // --- replaced addresses ---

@@ -154,8 +154,9 @@ void TxScheduler::tell_of_outage(Time now, OutageWatch::News news) {
     log.warn("the outage ended after %.1f s; operations resume", seconds(outage_.length(now)));
   } else if (news == News::limit) {
     log.warn(
-        "the limit of FI_CLUSTER_OUTAGE is used up (%.1f s by this outage): from now on, a peer that stays "
-        "silent for FI_CLUSTER_PEER_TIMEOUT is declared lost",
+        "outages have used up the time that FI_CLUSTER_OUTAGE allows (this outage: %.1f s): from now on, a "
+        "peer "
+        "that stays silent for FI_CLUSTER_PEER_TIMEOUT is declared lost",
         seconds(outage_.length(now)));
   }
 }

@@ -256,8 +256,8 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   }
   const bool announced = paths_.announcing();
   paths_.on_response(now, asked->at, from, by_engine);
-  // The peer has dropped the frames that left from the new address before the peer knew that address, so the
-  // flow retransmits one now.
+  // The peer knows the new address of this side now. It dropped earlier frames from that address, so the flow
+  // retransmits one of them at once.
   if (announced && !paths_.announcing() && !queue_.drained()) timer_.expedite(now);
   return true;
 }

@@ -40,9 +40,9 @@ struct KeyedName {
 /// Returns one name for each key, or `plain` alone if there is no key.
 std::vector<KeyedName> keyed_names(const std::string& plain, const seal::JobKeys& keys);
 
-/// A connection or a listening socket, and the key with which its socket name was made. The listener may hold
-/// an alternative to that name (os/local_socket.h). LocalSocket::called_name() asks the kernel for the name
-/// that the listener holds.
+/// A connection or a listening socket, and the key with which its socket name was made. If another
+/// user holds that name, the listener uses the name with a random suffix (os/local_socket.h).
+/// LocalSocket::called_name() asks the kernel for the name that the listener uses.
 struct KeyedSocket {
   os::LocalSocket socket;                   ///< empty if there is no connection
   std::shared_ptr<const seal::JobKey> key;  ///< null if there is no key

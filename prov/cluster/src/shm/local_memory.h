@@ -17,9 +17,9 @@
 //             sleep
 //
 // Invariants. writes_ keeps the pending writes in the order of their numbers, and they complete in this
-// order. Each write is executed once, either by the target or, while the target is held, by this side. A
-// write that is taken back overtakes all earlier segments in the ring. So a write with
-// AccessTerms::after_sends is posted only if the ring is empty. Segments that are posted later cannot
+// order. Each write is executed once: by the target, or by this side while Recall::hold() keeps the target
+// from taking segments. A write that is taken back overtakes all earlier segments in the ring. So a write
+// with AccessTerms::after_sends is posted only if the ring is empty. Segments that are posted later cannot
 // overtake the write, because all segments to a peer use the same ring.
 #pragma once
 

@@ -91,8 +91,8 @@ void RingOpener::leave_ring(LocalPeer& peer) {
 }
 
 /// Adopts or refuses the ring of a peer. Returns false if this side cannot answer the peer yet. In this case
-/// the caller keeps the inbox for its next call. The inbox is also kept if there is no memory, because the
-/// peer believes that its messages arrive.
+/// the caller keeps the inbox for its next call. If memory runs out, this function throws, and the caller
+/// keeps the inbox as well, because the peer already sends messages into it.
 bool RingOpener::adopt(std::unique_ptr<Inbox>& inbox) {
   if (const char* const reason = why_refused(parts_.context.environment.clock.now(), *inbox)) {
     ++parts_.context.environment.counters.shm_refused;
