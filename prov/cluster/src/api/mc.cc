@@ -39,7 +39,7 @@ class CollectiveMc final : public fid_mc, public RefCounted, private collective:
   /// failed.
   static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
   /// Leaves the team and aborts its operations in progress. Returns -FI_EBUSY while a peer still reads a
-  /// buffer of such an operation.
+  /// buffer of such an operation, or a member has not been notified of a failure of the team.
   int leave();
 
  private:
