@@ -90,7 +90,7 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   operation.context = context;
   operation.report = report;
   // The operation has its number now, so start() must not fail any more: a repeated call would begin another
-  // operation. advance() does the rest.
+  // operation. If memory is short, a later advance() does the rest.
   begin(operation);
   return Status::ok;
 }
@@ -100,7 +100,7 @@ void Collectives::begin(Operation& operation) {
     operation.run.begin([&](Step step, const Action&) { issue(operation.tickets[step]); });
   }
   finish_operations(operation.team);
-  advance();
+  enough_memory_for([&] { advance(); });
 }
 
 /// Sends the message of a step, or posts its receive. If there is no memory for this, the team fails at all
