@@ -324,8 +324,9 @@ int Endpoint::enable() {
   return -FI_ECONNABORTED;
 }
 
-/// Connects the engine with the bound objects, and the data operations with the engine. Returns false if the
-/// connection request for which the endpoint was opened no longer waits.
+/// Connects the engine with the bound objects, and the data operations with the engine. Called by enable(),
+/// and again when a counter is bound later. Returns false if the endpoint is being enabled, and the connection
+/// request for which it was opened no longer waits.
 bool Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (bound_.eq() != nullptr && connected_end_ == nullptr) {
@@ -346,7 +347,8 @@ bool Endpoint::connect_bound() {
                                               bindings.remote_access.writes != nullptr);
   }
   // An endpoint that has taken the request must answer it. So nothing after this call may fail.
-  if (connected_end_ != nullptr && !connected_end_->take_request(*owned_engine_)) return false;
+  if (engine_ == nullptr && connected_end_ != nullptr && !connected_end_->take_request(*owned_engine_))
+    return false;
   options_.set_completion_mode(bound_.completion_mode());
   engine_ = owned_engine_.get();
   point_to_ops(true);
