@@ -213,7 +213,7 @@ Endpoint::~Endpoint() {
   served_regions_.reset();
   roster_entry_.reset();
   owned_engine_.reset();  // before the release of the objects to which the engine reports
-  if (connected_end_ != nullptr && bound_.eq() != nullptr) bound_.eq()->forget(fid);
+  if (bound_.eq() != nullptr) bound_.eq()->forget(fid);
   domain_->deferred_work().forget(*this);
 }
 
@@ -453,7 +453,8 @@ int Endpoint::set_name(void* address, std::size_t size) {
 
 void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
   const LossEvent event = loss_event(endpoint.fid, handle, peer, cause);
-  endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops the event
+  endpoint.bound_.eq()->report(FI_SHUTDOWN, endpoint.fid, &event,
+                               sizeof event);  // a full queue drops the event
 }
 
 void Endpoint::report_loss(const SocketAddress& peer, Status cause) {
@@ -467,7 +468,7 @@ void Endpoint::report_loss(const SocketAddress& peer, Status cause) {
 void Endpoint::Events::group_joined(void* context) {
   fid_t group = static_cast<fid_t>(context);
   const fi_eq_entry entry{group, group->context, 0};
-  endpoint.bound_.eq()->report(FI_JOIN_COMPLETE, &entry, sizeof entry);
+  endpoint.bound_.eq()->report(FI_JOIN_COMPLETE, *group, &entry, sizeof entry);
 }
 
 }  // namespace cluster::api

@@ -38,6 +38,7 @@ class CollectiveMc final : public fid_mc, public RefCounted, private collective:
   /// Implements fi_join with FI_COLLECTIVE. The event queue gets an event when the join has succeeded or
   /// failed.
   static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
+  ~CollectiveMc() { eq_.forget(fid); }
   /// Leaves the team and aborts its operations in progress. Returns -FI_EBUSY while a peer still reads a
   /// buffer of such an operation, or a member has not been notified of a failure of the team.
   int leave();
@@ -100,6 +101,7 @@ Mc::Mc(Endpoint& endpoint, void* context)
 
 Mc::~Mc() {
   if (fi_addr != FI_ADDR_NOTAVAIL) endpoint_->engine()->change_membership(nullptr, fi_addr);
+  endpoint_->bound().eq()->forget(fid);
 }
 
 int Mc::join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_mc** handle, void* context) {
@@ -165,7 +167,7 @@ int CollectiveMc::leave() {
 void CollectiveMc::joined(Status status) {
   if (status == Status::ok) {
     const fi_eq_entry entry{&fid, fid.context, 0};
-    eq_.report(FI_JOIN_COMPLETE, &entry, sizeof entry);
+    eq_.report(FI_JOIN_COMPLETE, fid, &entry, sizeof entry);
   } else {
     eq_.report_error(fid, status);
   }
