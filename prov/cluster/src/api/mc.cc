@@ -146,12 +146,12 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
                    [](const collective::MemberAddress& member) { return member.name.empty(); });
   if (self == collective::kNoMember || !known) return -FI_EINVAL;
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
-  // The handle is set before the join, because the event refers to the handle, and another thread may read
-  // the event before this call returns.
-  *handle = mc.get();
   endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
     mc->team_ = &collectives.create(std::move(members), self, set.key());
     mc->fi_addr = mc->team_->id();
+    // The handle is set before the join, because the event refers to the handle, and another thread may read
+    // the event before this call returns.
+    *handle = mc.get();
     collectives.join(*mc->team_, *mc);
   });
   mc.release();

@@ -1,6 +1,7 @@
 // What fi_join returns and does not return, and the events of an object that is closed.
 #include <rdma/fi_collective.h>
 
+#include "support/failing_memory.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -93,6 +94,27 @@ TEST_F(McTest, AnEndpointThatClosesTakesTheLossesOfItsPeersAlong) {
   fi_eq_entry entry{};
   EXPECT_EQ(fi_eq_read(eq, &kind, &entry, sizeof entry, 0), -FI_EAGAIN)
       << "it would name the closed endpoint";
+}
+
+TEST_F(McTest, AJoinThatFindsNoMemoryReturnsNoTeam) {
+  fid_av_set* const set = open_set();
+  fid_mc* team = nullptr;
+  int result = -FI_ENOMEM;
+  std::size_t refused = 0;
+  for (std::size_t allowed = 0; result != 0; ++allowed) {
+    {
+      const cluster::test::FailingMemory memory(allowed, 1);
+      result = join_team(set, &team);
+    }
+    if (result == 0) break;
+    EXPECT_EQ(result, -FI_ENOMEM);
+    EXPECT_EQ(team, nullptr);
+    team = nullptr;
+    ++refused;
+  }
+  EXPECT_GT(refused, 2u);
+  EXPECT_EQ(fi_close(&team->fid), 0);
+  EXPECT_EQ(fi_close(&set->fid), 0);
 }
 
 }  // namespace
