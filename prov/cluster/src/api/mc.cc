@@ -144,7 +144,7 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
   const bool known =
       std::none_of(members.begin(), members.end(),
                    [](const collective::MemberAddress& member) { return member.name.empty(); });
-  if (self == collective::kNoMember || !known) return -FI_EINVAL;
+  if (self == collective::kNoMember || !known || members.size() > collective::kMembersMax) return -FI_EINVAL;
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
   endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
     mc->team_ = &collectives.create(std::move(members), self, set.key());

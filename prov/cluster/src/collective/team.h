@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -50,6 +51,10 @@ class TeamTag {
  private:
   std::uint64_t bits_;
 };
+
+/// The largest number of members in a team. Message numbers and failure notices are designed for teams of at
+/// most this size.
+inline constexpr std::size_t kMembersMax = 65536;
 
 /// The handle and the name of a member.
 struct MemberAddress {

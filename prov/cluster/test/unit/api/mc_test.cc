@@ -117,5 +117,23 @@ TEST_F(McTest, AJoinThatFindsNoMemoryReturnsNoTeam) {
   EXPECT_EQ(fi_close(&set->fid), 0);
 }
 
+TEST_F(McTest, ATeamHasNoMoreMembersThanTheLimit) {
+  constexpr std::size_t kLimit = 65536;  // fi_query_collective reports it
+  std::vector<sockaddr_in> addresses(kLimit, node.name());
+  for (std::size_t i = 0; i < addresses.size(); ++i) {
+    addresses[i].sin_addr.s_addr = htonl(0x0a400000u + static_cast<std::uint32_t>(i / 16384));
+    addresses[i].sin_port = htons(static_cast<std::uint16_t>(1024 + i % 16384));
+  }
+  std::vector<fi_addr_t> handles(kLimit);
+  ASSERT_EQ(fi_av_insert(node.av, addresses.data(), kLimit, handles.data(), 0, nullptr), int{kLimit});
+  fid_av_set* const set = open_set();
+  fid_mc* team = nullptr;
+  EXPECT_EQ(join_team(set, &team), -FI_EINVAL);
+  if (team != nullptr) {
+    EXPECT_EQ(fi_close(&team->fid), 0);
+  }
+  EXPECT_EQ(fi_close(&set->fid), 0);
+}
+
 }  // namespace
 }  // namespace cluster::api::test
