@@ -135,5 +135,13 @@ TEST_F(McTest, ATeamHasNoMoreMembersThanTheLimit) {
   EXPECT_EQ(fi_close(&set->fid), 0);
 }
 
+TEST_F(McTest, ASetNeedsTheBytesOfItsKey) {
+  fi_av_set_attr attributes{};
+  attributes.flags = FI_UNIVERSE;
+  attributes.comm_key_size = 8;
+  fid_av_set* set = nullptr;
+  EXPECT_EQ(fi_av_set(node.av, &attributes, &set, this), -FI_EINVAL);
+}
+
 }  // namespace
 }  // namespace cluster::api::test
