@@ -331,13 +331,6 @@ bool Doorbell::exists(const LocalName& peer) const {
   return found || errno != ECONNREFUSED;
 }
 
-Descriptor reserve_name(std::string_view name, int& error) {
-  Descriptor socket = datagram_socket();
-  const bool held = socket && with_name<::bind>(socket, name) == 0;
-  error = held ? 0 : errno;
-  return held ? std::move(socket) : Descriptor();
-}
-
 namespace {
 
 constexpr char kSeparator = '/';
