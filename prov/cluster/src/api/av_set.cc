@@ -37,6 +37,7 @@ int AvSet::open(Av& av, fi_av_set_attr* attributes, fid_av_set** handle, void* c
   const fi_av_set_attr& wanted = attributes_at(attributes);
   if (wanted.flags & ~(kOperationSets | FI_UNIVERSE)) return -FI_EBADFLAGS;
   if (wanted.comm_key_size > sizeof(std::uint64_t)) return -FI_EINVAL;
+  if (wanted.comm_key_size != 0 && wanted.comm_key == nullptr) return -FI_EINVAL;
   const bool universe = wanted.flags & FI_UNIVERSE;
   const bool empty = attributes == nullptr || (!universe && wanted.start_addr == FI_ADDR_NOTAVAIL);
   std::unique_ptr<AvSet> set(new AvSet(av, context));

@@ -18,10 +18,6 @@ using wire::AtomicType;
 static_assert(static_cast<int>(Kind::barrier) == FI_BARRIER && static_cast<int>(Kind::gather) == FI_GATHER);
 static_assert(static_cast<int>(Kind::reduce_scatter) == FI_REDUCE_SCATTER);
 
-/// The largest number of members in a team, as fi_query_collective reports it. Message numbers and failure
-/// notices are designed for teams of at most this size. fi_join_collective does not check the size.
-constexpr std::size_t kMembersMax = 65536;
-
 bool reduces(Kind kind) {
   return kind == Kind::allreduce || kind == Kind::reduce || kind == Kind::reduce_scatter;
 }
@@ -84,7 +80,7 @@ ssize_t start(fid_ep* handle, const Call& call, const TxFlags& flags) noexcept {
     Arguments arguments{.kind = call.kind};
     if (!translate(call.kind, call.type, call.op, arguments.reduction)) return -FI_EOPNOTSUPP;
     const std::size_t element = size_of(arguments.reduction.type);
-    if (call.count > SIZE_MAX / 2 / element / kMembersMax) return -FI_EMSGSIZE;
+    if (call.count > SIZE_MAX / 2 / element / collective::kMembersMax) return -FI_EMSGSIZE;
     const Status status = endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
       collective::Team* const team = collectives.find(call.team);
       if (team == nullptr) return Status::bad_address;
@@ -182,7 +178,7 @@ int query_collective(fid_domain*, fi_collective_op coll, fi_collective_attr* att
   if (attributes == nullptr || attributes->mode != 0) return -FI_EINVAL;
   if (number > static_cast<unsigned>(Kind::gather)) return -FI_EOPNOTSUPP;
   const auto kind = static_cast<Kind>(number);
-  attributes->max_members = kMembersMax;
+  attributes->max_members = collective::kMembersMax;
   attributes->datatype_attr = {};
   if (kind == Kind::barrier) {
     const bool none = attributes->op == FI_NOOP && attributes->datatype == FI_VOID;
@@ -191,7 +187,7 @@ int query_collective(fid_domain*, fi_collective_op coll, fi_collective_attr* att
   collective::Reduction reduction;
   if (!translate(kind, attributes->datatype, attributes->op, reduction)) return -FI_EOPNOTSUPP;
   attributes->datatype_attr.size = size_of(reduction.type);
-  attributes->datatype_attr.count = SIZE_MAX / 2 / size_of(reduction.type) / kMembersMax;
+  attributes->datatype_attr.count = SIZE_MAX / 2 / size_of(reduction.type) / collective::kMembersMax;
   return 0;
 }
 

@@ -213,7 +213,7 @@ Endpoint::~Endpoint() {
   served_regions_.reset();
   roster_entry_.reset();
   owned_engine_.reset();  // before the release of the objects to which the engine reports
-  if (connected_end_ != nullptr && bound_.eq() != nullptr) bound_.eq()->forget(fid);
+  if (bound_.eq() != nullptr) bound_.eq()->forget(fid);
   domain_->deferred_work().forget(*this);
 }
 
@@ -324,8 +324,9 @@ int Endpoint::enable() {
   return -FI_ECONNABORTED;
 }
 
-/// Connects the engine with the bound objects, and the data operations with the engine. Returns false if the
-/// connection request for which the endpoint was opened no longer waits.
+/// Connects the engine with the bound objects, and the data operations with the engine. Called by enable(),
+/// and again when a counter is bound later. Returns false if the endpoint is being enabled, and the connection
+/// request for which it was opened no longer waits.
 bool Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (bound_.eq() != nullptr && connected_end_ == nullptr) {
@@ -346,7 +347,8 @@ bool Endpoint::connect_bound() {
                                               bindings.remote_access.writes != nullptr);
   }
   // An endpoint that has taken the request must answer it. So nothing after this call may fail.
-  if (connected_end_ != nullptr && !connected_end_->take_request(*owned_engine_)) return false;
+  if (engine_ == nullptr && connected_end_ != nullptr && !connected_end_->take_request(*owned_engine_))
+    return false;
   options_.set_completion_mode(bound_.completion_mode());
   engine_ = owned_engine_.get();
   point_to_ops(true);
@@ -451,7 +453,8 @@ int Endpoint::set_name(void* address, std::size_t size) {
 
 void Endpoint::Events::peer_lost(std::uint64_t handle, const SocketAddress& peer, Status cause) {
   const LossEvent event = loss_event(endpoint.fid, handle, peer, cause);
-  endpoint.bound_.eq()->report(FI_SHUTDOWN, &event, sizeof event);  // a full queue drops the event
+  endpoint.bound_.eq()->report(FI_SHUTDOWN, endpoint.fid, &event,
+                               sizeof event);  // a full queue drops the event
 }
 
 void Endpoint::report_loss(const SocketAddress& peer, Status cause) {
@@ -465,7 +468,7 @@ void Endpoint::report_loss(const SocketAddress& peer, Status cause) {
 void Endpoint::Events::group_joined(void* context) {
   fid_t group = static_cast<fid_t>(context);
   const fi_eq_entry entry{group, group->context, 0};
-  endpoint.bound_.eq()->report(FI_JOIN_COMPLETE, &entry, sizeof entry);
+  endpoint.bound_.eq()->report(FI_JOIN_COMPLETE, *group, &entry, sizeof entry);
 }
 
 }  // namespace cluster::api

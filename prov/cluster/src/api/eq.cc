@@ -104,12 +104,21 @@ void Eq::push(Event&& event) {
   progress_.wake();
 }
 
-void Eq::report(std::uint32_t event, const void* buffer, std::size_t size) {
+/// Returns false if the queue is full.
+bool Eq::push_within_limit(Event&& event) {
+  if (events_.size() >= events_max_) return false;
+  push(std::move(event));
+  return true;
+}
+
+void Eq::report(std::uint32_t event, const struct fid& object, const void* buffer, std::size_t size) {
+  const auto* bytes = static_cast<const std::byte*>(buffer);
   bool added = false;
-  enough_memory_for([&] { added = write(event, buffer, size, 0) >= 0; });
-  if (added) return;
   const std::lock_guard guard(lock_);
-  note_overrun();
+  enough_memory_for([&] {
+    added = push_within_limit({.kind = event, .bytes = {bytes, bytes + size}, .object = &object});
+  });
+  if (!added) note_overrun();
 }
 
 void Eq::add(std::uint32_t event, const struct fid& object, std::vector<std::byte> bytes, fi_info* info) {
@@ -181,9 +190,7 @@ ssize_t Eq::write(std::uint32_t event, const void* buffer, std::size_t size, std
   const auto* bytes = static_cast<const std::byte*>(buffer);
   Event entry{.kind = event, .bytes = {bytes, bytes + size}};
   const std::lock_guard guard(lock_);
-  if (events_.size() >= events_max_) return -FI_EAGAIN;
-  push(std::move(entry));
-  return static_cast<ssize_t>(size);
+  return push_within_limit(std::move(entry)) ? static_cast<ssize_t>(size) : -FI_EAGAIN;
 }
 
 ssize_t Eq::wait(std::uint32_t* event, void* buffer, std::size_t size, int timeout, std::uint64_t flags) {

@@ -29,16 +29,16 @@ class Eq : public fid_eq, public RefCounted {
 
   ssize_t read(std::uint32_t* event, void* buffer, std::size_t size, std::uint64_t flags);
   ssize_t write(std::uint32_t event, const void* buffer, std::size_t size, std::uint64_t flags);
-  /// Adds an event of the provider. If the queue is full, or there is no memory for the event, the event is
-  /// lost. After the application has read all events in the queue, its next read returns -FI_EOVERRUN.
-  void report(std::uint32_t event, const void* buffer, std::size_t size);
+  /// Adds an event of the provider about `object`. If the queue is full, or there is no memory for the event,
+  /// the event is lost. After the application has read all events in the queue, its next read returns
+  /// -FI_EOVERRUN.
+  void report(std::uint32_t event, const struct fid& object, const void* buffer, std::size_t size);
   /// Adds an event of a connection, even if the queue is full, because no later event says the same.
   /// `object`: the endpoint to which the bytes refer. `info`: the fi_info in the event, which belongs to the
   /// application once the application has read the event. Throws if there is no memory.
   void add(std::uint32_t event, const struct fid& object, std::vector<std::byte> bytes,
            fi_info* info = nullptr);
-  /// Called when an endpoint with connections closes. Removes the endpoint's events of connections, and its
-  /// errors.
+  /// Called when an object closes. Removes the provider's events and errors that name this object.
   void forget(const struct fid& object);
   /// Makes a later read return -FI_EOVERRUN, because there was no memory for an event.
   void note_lost_event();
@@ -62,7 +62,7 @@ class Eq : public fid_eq, public RefCounted {
     std::uint32_t kind = 0;
     std::vector<std::byte> bytes = {};  ///< an error event has an fi_eq_err_entry here
     bool error = false;
-    const struct fid* object = nullptr;      ///< set for events of connections and for errors
+    const struct fid* object = nullptr;      ///< the object of an event of the provider
     fi_info* info = nullptr;                 ///< the bytes refer to it; freed here if nobody reads the event
     std::vector<std::byte> error_data = {};  ///< err_data of an error event
   };
@@ -75,6 +75,7 @@ class Eq : public fid_eq, public RefCounted {
   void clear_if_empty();
   bool prepare_sleep();
   void push(Event&& event);
+  bool push_within_limit(Event&& event);
   void note_overrun();
   bool occupied();
 

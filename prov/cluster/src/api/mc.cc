@@ -38,8 +38,9 @@ class CollectiveMc final : public fid_mc, public RefCounted, private collective:
   /// Implements fi_join with FI_COLLECTIVE. The event queue gets an event when the join has succeeded or
   /// failed.
   static int join(Endpoint& endpoint, const void* plain, std::uint64_t flags, fid_mc** handle, void* context);
+  ~CollectiveMc() { eq_.forget(fid); }
   /// Leaves the team and aborts its operations in progress. Returns -FI_EBUSY while a peer still reads a
-  /// buffer of such an operation.
+  /// buffer of such an operation, or a member has not been notified of a failure of the team.
   int leave();
 
  private:
@@ -100,6 +101,7 @@ Mc::Mc(Endpoint& endpoint, void* context)
 
 Mc::~Mc() {
   if (fi_addr != FI_ADDR_NOTAVAIL) endpoint_->engine()->change_membership(nullptr, fi_addr);
+  endpoint_->bound().eq()->forget(fid);
 }
 
 int Mc::join(Endpoint& endpoint, const void* address, std::uint64_t flags, fid_mc** handle, void* context) {
@@ -142,14 +144,14 @@ int CollectiveMc::join(Endpoint& endpoint, const void* plain, std::uint64_t flag
   const bool known =
       std::none_of(members.begin(), members.end(),
                    [](const collective::MemberAddress& member) { return member.name.empty(); });
-  if (self == collective::kNoMember || !known) return -FI_EINVAL;
+  if (self == collective::kNoMember || !known || members.size() > collective::kMembersMax) return -FI_EINVAL;
   std::unique_ptr<CollectiveMc> mc(new CollectiveMc(endpoint, *eq, context));
-  // The handle is set before the join, because the event refers to the handle, and another thread may read
-  // the event before this call returns.
-  *handle = mc.get();
   endpoint.engine()->with_collectives([&](collective::Collectives& collectives) {
     mc->team_ = &collectives.create(std::move(members), self, set.key());
     mc->fi_addr = mc->team_->id();
+    // The handle is set before the join, because the event refers to the handle, and another thread may read
+    // the event before this call returns.
+    *handle = mc.get();
     collectives.join(*mc->team_, *mc);
   });
   mc.release();
@@ -165,7 +167,7 @@ int CollectiveMc::leave() {
 void CollectiveMc::joined(Status status) {
   if (status == Status::ok) {
     const fi_eq_entry entry{&fid, fid.context, 0};
-    eq_.report(FI_JOIN_COMPLETE, &entry, sizeof entry);
+    eq_.report(FI_JOIN_COMPLETE, fid, &entry, sizeof entry);
   } else {
     eq_.report_error(fid, status);
   }

@@ -63,7 +63,7 @@ Status Collectives::leave(Team& team) {
   for (auto& operation : team.operations()) operation->join = nullptr;
   if (!team.operations().empty()) note_failure(team, Status::canceled);
   advance();
-  if (!team.operations().empty()) return Status::again;
+  if (!team.operations().empty() || !team.unnotified().empty()) return Status::again;
   transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
   if (team.group()) transport_.close_group(*team.group());
   forget(team.id());
@@ -90,7 +90,7 @@ Status Collectives::start(Team& team, const Arguments& arguments, void* context,
   operation.context = context;
   operation.report = report;
   // The operation has its number now, so start() must not fail any more: a repeated call would begin another
-  // operation. advance() does the rest.
+  // operation. If memory is short, a later advance() does the rest.
   begin(operation);
   return Status::ok;
 }
@@ -100,7 +100,7 @@ void Collectives::begin(Operation& operation) {
     operation.run.begin([&](Step step, const Action&) { issue(operation.tickets[step]); });
   }
   finish_operations(operation.team);
-  advance();
+  enough_memory_for([&] { advance(); });
 }
 
 /// Sends the message of a step, or posts its receive. If there is no memory for this, the team fails at all
@@ -207,6 +207,7 @@ void Collectives::issue_blocked() {
 void Collectives::advance() {
   pending_ = true;
   issue_blocked();
+  if (notices_blocked_) notify_again();
   while (!outcomes_.empty() || failing_ != 0) {
     if (failing_ != 0) spread_failures();
     // Spreads new failures before it settles other results. Otherwise those results could begin steps, which
@@ -215,7 +216,7 @@ void Collectives::advance() {
   }
   for (; !evicted_.empty(); evicted_.pop_back())
     transport_.discard(TeamTag(evicted_.back(), 0, 0).bits(), TeamTag::kAnyOfTeam);
-  pending_ = !blocked_.empty();
+  pending_ = !blocked_.empty() || notices_blocked_;
 }
 
 void Collectives::settle(Ticket& ticket) {
@@ -253,8 +254,9 @@ void Collectives::spread_failures() {
   }
 }
 
-/// Cancels the work of a failed team, and notifies the neighbors of this member in the team. If memory is
-/// short, the next advance() calls this function again. A member that receives two notices drops the second.
+/// Cancels the work of a failed team, and notifies the neighbors of this member in the team: the members 1,
+/// 2, 4, ... positions before and after it. If memory is short, the next advance() calls this function again.
+/// A member that receives two notices drops the second.
 void Collectives::fail(Team& team) {
   team.set_failed();
   blocked_.erase_if([&](const Ticket& ticket) { return &ticket.operation->team == &team; });
@@ -263,25 +265,37 @@ void Collectives::fail(Team& team) {
       if (ticket.awaited) transport_.cancel(&ticket);
   }
   transport_.discard(TeamTag(team.id(), 0, 0).bits(), TeamTag::kAnyOfTeam);
-  notify_neighbors(team);
+  const std::size_t count = team.layout().size();
+  const std::size_t self = team.layout().self();
+  team.unnotified().clear();
+  for (std::size_t distance = 1; distance < count; distance *= 2) {
+    for (const std::size_t member : {(self + distance) % count, (self + count - distance) % count})
+      team.unnotified().push_back(static_cast<Member>(member));
+  }
+  notify(team);
+  notices_blocked_ |= !team.unnotified().empty();
   team.set_failure_spread();
   --failing_;
   finish_operations(team);
 }
 
-void Collectives::notify_neighbors(Team& team) {
-  const std::size_t count = team.layout().size();
-  const std::size_t self = team.layout().self();
-  for (std::size_t distance = 1; distance < count; distance *= 2) {
-    for (const std::size_t member : {(self + distance) % count, (self + count - distance) % count}) {
-      protocol::SendOp op{.to = team.address(static_cast<Member>(member)).handle};
-      op.tag = TeamTag::failure_of(team.id()).bits();
-      op.data = static_cast<std::uint64_t>(team.status());
-      op.tagged = op.has_data = op.internal = op.inject = true;
-      op.completion_level = protocol::CompletionLevel::inject;
-      transport_.send(op);  // fails if this neighbor is the lost member
-    }
-  }
+/// Sends the notices of a failure that the transport accepts now. The next advance() sends the others. A send
+/// fails if it is for the lost member.
+void Collectives::notify(Team& team) {
+  std::erase_if(team.unnotified(), [&](Member member) {
+    protocol::SendOp op{.to = team.address(member).handle};
+    op.tag = TeamTag::failure_of(team.id()).bits();
+    op.data = static_cast<std::uint64_t>(team.status());
+    op.tagged = op.has_data = op.internal = op.inject = true;
+    op.completion_level = protocol::CompletionLevel::inject;
+    return transport_.send(op) != Status::again;
+  });
+}
+
+void Collectives::notify_again() {
+  const auto blocked = [](const auto& each) { return !each.second->unnotified().empty(); };
+  for (const auto& [id, team] : teams_) notify(*team);
+  notices_blocked_ = std::ranges::any_of(teams_, blocked);
 }
 
 /// Reports and removes each operation that has ended, the oldest first.

@@ -79,8 +79,8 @@ class Collectives final : public protocol::InternalListener {
   /// Returns the team with this identity, or null if this endpoint has no such team.
   Team* find(std::uint64_t id) const;
   /// Aborts all operations of the team, and removes the team. Returns Status::again while a message of an
-  /// operation has no result. The buffer of this message is still in use. The caller must then call leave()
-  /// again.
+  /// operation has no result, because the buffer of this message is still in use. Also returns Status::again
+  /// while a member is not notified of the failure. The caller must then call leave() again.
   Status leave(Team& team);
   Status start(Team& team, const Arguments& arguments, void* context, bool report);
 
@@ -117,7 +117,8 @@ class Collectives final : public protocol::InternalListener {
   void note_failure(Team& team, Status cause);
   void spread_failures();
   void fail(Team& team);
-  void notify_neighbors(Team& team);
+  void notify(Team& team);
+  void notify_again();
   void finish_operations(Team& team);
   void report(const Operation& operation, Status status);
 
@@ -134,8 +135,9 @@ class Collectives final : public protocol::InternalListener {
   /// Evicted entries of `early_`, until advance() drops their stored messages.
   std::vector<std::uint64_t> evicted_;
   TicketQueue outcomes_;
-  TicketQueue blocked_;      ///< steps that advance() issues again
-  std::size_t failing_ = 0;  ///< number of teams with a failure that is noted but not spread yet
+  TicketQueue blocked_;           ///< steps that advance() issues again
+  std::size_t failing_ = 0;       ///< number of teams with a failure that is noted but not spread yet
+  bool notices_blocked_ = false;  ///< a team may have members that advance() must still notify
 };
 
 }  // namespace cluster::collective

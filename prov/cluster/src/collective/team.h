@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -50,6 +51,10 @@ class TeamTag {
  private:
   std::uint64_t bits_;
 };
+
+/// The largest number of members in a team. Message numbers and failure notices are designed for teams of at
+/// most this size.
+inline constexpr std::size_t kMembersMax = 65536;
 
 /// The handle and the name of a member.
 struct MemberAddress {
@@ -151,6 +156,8 @@ class Team {
   bool failing() const { return noted_ != Status::ok && !failure_spread_; }
   void set_failed() { status_ = noted_; }
   void set_failure_spread() { failure_spread_ = true; }
+  /// Returns the members that this member must still notify of the failure.
+  std::vector<Member>& unnotified() { return unnotified_; }
 
   std::deque<std::unique_ptr<Operation>>& operations() { return operations_; }
   Operation& begin(Schedule schedule);
@@ -175,6 +182,7 @@ class Team {
   Status noted_ = Status::ok;   ///< the first cause of a failure
   Status status_ = Status::ok;  ///< equals noted_ once Collectives has begun to spread the failure
   bool failure_spread_ = false;
+  std::vector<Member> unnotified_;
   bool complete_ = false;
   std::optional<std::uint64_t> group_;
   std::uint32_t broadcasts_ = 0;

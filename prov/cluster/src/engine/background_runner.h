@@ -100,6 +100,7 @@ class BackgroundRunner {
   Clock& clock_;
   const Counters& counters_;
   std::atomic<bool> automatic_{false};
+  /// Stays set, because one thread of the application may sleep while another polls.
   bool application_sleeps_ = false;
   unsigned quiet_runs_ = 0;  ///< with manual progress: the number of runs in a row without an event
   bool sleeps_ = false;      ///< the last run let the progress thread sleep until the descriptor is readable

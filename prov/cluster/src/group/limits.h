@@ -46,8 +46,8 @@ inline constexpr Duration kRepeatNewest = 4ms;
 /// After a member has sent this many consecutive reports without a frame received by multicast, the sender
 /// sends to that member by unicast.
 inline constexpr unsigned kUnheardMax = 4;
-/// If every listener gets frames by unicast, the sender still sends a burst by multicast if the sequence
-/// number of its first frame is a multiple of this. So the sender detects when multicast reaches listeners
+/// If every listener gets frames by unicast, the sender still sends a burst by multicast if it contains a
+/// frame whose sequence number is a multiple of this. So the sender detects when multicast reaches listeners
 /// again.
 inline constexpr std::uint64_t kProbeInterval = 64;
 /// A sender repairs a frame by multicast if at least an eighth of all listeners miss the frame, and at least

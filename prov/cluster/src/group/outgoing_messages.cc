@@ -25,7 +25,7 @@ void OutgoingMessages::post(const wire::Segment& shape, std::span<const ConstByt
   message.shape = shape;
   message.length = length;
   message.until = until;
-  message.token = token;
+  message.result.token = token;
   if (keep && length > 0) {
     message.kept = std::make_unique_for_overwrite<std::byte[]>(length);
     copy_out(slices, 0, {message.kept.get(), length});
@@ -69,9 +69,9 @@ std::size_t OutgoingMessages::cut(Bytes body, std::uint64_t end) {
     filled += size;
     if (message.posted < message.length) break;
     if (message.until == Until::copied) {
-      finished_.push_back(FinishedMessage{message.token, Status::ok, {}});
+      finished_.push_back(message.result);
     } else {
-      under_way_.push_back(UnderWay{message.token, end, message.until});
+      under_way_.push_back(UnderWay{message.result, end, message.until});
     }
     waiting_.pop_front();
   }
@@ -79,26 +79,26 @@ std::size_t OutgoingMessages::cut(Bytes body, std::uint64_t end) {
 }
 
 void OutgoingMessages::fail(const SocketAddress& listener, std::uint64_t arrived, Status why) {
-  for (std::size_t i = 0; i < under_way_.size(); ++i) {
-    UnderWay& message = under_way_[i];
-    if (message.status != Status::ok || message.end <= arrived) continue;
-    message.status = why;
-    message.culprit = listener;
-  }
+  const auto fail_one = [&](FinishedMessage& result) {
+    if (result.status == Status::ok) result = {result.token, why, listener};
+  };
+  for (std::size_t i = 0; i < under_way_.size(); ++i)
+    if (under_way_[i].end > arrived) fail_one(under_way_[i].result);
+  if (!between()) fail_one(waiting_.front().result);
 }
 
 void OutgoingMessages::abandon(Status why) {
   for (; !under_way_.empty(); under_way_.pop_front())
-    finished_.push_back(FinishedMessage{under_way_.front().token, why, {}});
+    finished_.push_back(FinishedMessage{under_way_.front().result.token, why, {}});
   for (; !waiting_.empty(); waiting_.pop_front())
-    finished_.push_back(FinishedMessage{waiting_.front().token, why, {}});
+    finished_.push_back(FinishedMessage{waiting_.front().result.token, why, {}});
 }
 
 void OutgoingMessages::advance(std::uint64_t arrived, std::uint64_t delivered) {
   while (!under_way_.empty()) {
     const UnderWay& message = under_way_.front();
     if ((message.until == Until::delivered ? delivered : arrived) < message.end) return;
-    finished_.push_back(FinishedMessage{message.token, message.status, message.culprit});
+    finished_.push_back(message.result);
     under_way_.pop_front();
   }
 }

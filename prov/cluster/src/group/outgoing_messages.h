@@ -47,7 +47,7 @@ class OutgoingMessages {
   /// 0 if no message waits. `end`: the sequence number after that frame.
   std::size_t cut(Bytes body, std::uint64_t end);
   /// Called when a listener will not receive the frames whose sequence number is `arrived` or larger.
-  /// Messages that have such frames, and were cut completely, fail with `why`.
+  /// Messages that have such frames, or will have them because they are cut only in part, fail with `why`.
   void fail(const SocketAddress& listener, std::uint64_t arrived, Status why);
   /// Called when all listeners have the frames before `arrived`, and have delivered the frames before
   /// `delivered`. Finishes the messages that have waited for these frames.
@@ -67,14 +67,12 @@ class OutgoingMessages {
     std::size_t length = 0;
     std::size_t posted = 0;
     Until until = Until::copied;
-    MessageToken token = 0;
+    FinishedMessage result;
   };
   struct UnderWay {
-    MessageToken token;
+    FinishedMessage result;
     std::uint64_t end;
     Until until;
-    Status status = Status::ok;
-    SocketAddress culprit{};
   };
 
   /// Writes one segment of the message to `out`. Returns its size, or 0 if the message must wait for the next

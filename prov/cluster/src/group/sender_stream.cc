@@ -17,8 +17,10 @@ bool multicast_pays(std::size_t missing, std::size_t members) {
   return missing >= std::clamp(members / 8, kRepairMany, kRepairAll);
 }
 
-bool multicast_wanted(std::uint64_t sequence, std::span<Listener* const> listeners) {
-  if (sequence % kProbeInterval == 0 && !listeners.empty()) return true;
+/// Returns true if these `count` frames must be sent by multicast.
+bool multicast_wanted(std::uint64_t first, std::size_t count, std::span<Listener* const> listeners) {
+  const std::uint64_t probe = (first + kProbeInterval - 1) / kProbeInterval * kProbeInterval;
+  if (probe < first + count && !listeners.empty()) return true;
   return std::any_of(listeners.begin(), listeners.end(),
                      [](const Listener* listener) { return listener->started && !listener->by_unicast; });
 }
@@ -128,7 +130,7 @@ std::size_t SenderStream::send_next(Time now, link::Link* link, const link::Path
   std::array<std::uint64_t, link::kBurstMax> sequences;
   const std::size_t count = std::min<std::size_t>(frames_.next() - sent_, pace_.burst());
   for (std::size_t i = 0; i < count; ++i) sequences[i] = sent_ + i;
-  if (link == nullptr || !multicast_wanted(sent_, listeners_)) {
+  if (link == nullptr || !multicast_wanted(sent_, count, listeners_)) {
     for (std::size_t i = 0; i < count; ++i) frames_.at(sequences[i]).sent_at = now;
     return count;
   }
@@ -248,7 +250,7 @@ bool SenderStream::transmit(Time now, link::Link* link, const link::Path& group)
     // Listeners cannot detect the loss of the newest frame, because they see no gap. So the stream repeats
     // the newest frame, unless a message waits for reports: then it asks the listeners instead.
     const bool wanted = link != nullptr && frames_.base() != sent_ && !messages_.under_way() &&
-                        multicast_wanted(sent_ - 1, listeners_);
+                        multicast_wanted(sent_ - 1, 1, listeners_);
     if (wanted && frames_.repeat(now, *link, group, sent_ - 1)) pace_.on_sent(now, 1);
   }
   for (Listener* listener : listeners_) {

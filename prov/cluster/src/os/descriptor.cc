@@ -70,7 +70,9 @@ std::string failed(const char* call) { return std::string(call) + ": " + error_t
 void raise_descriptor_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, kDescriptorsMax);
+  const rlim_t wanted = std::min<rlim_t>(limit.rlim_max, kDescriptorsMax);
+  if (limit.rlim_cur >= wanted) return;
+  limit.rlim_cur = wanted;
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 

@@ -23,10 +23,10 @@ class HelperThread {
     pthread_sigmask(SIG_SETMASK, &all, &before);
     try {
       thread_.emplace(work);
-    } catch (const std::exception&) {
-      work();
+    } catch (const std::exception&) {  // the caller runs `work` below
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    if (!thread_) work();
   }
 
  private:

@@ -116,15 +116,12 @@ std::vector<SocketAddress> InterfaceWatch::addresses() const {
 }
 
 void InterfaceWatch::add_user(const SocketAddress& address, int index, Signal& lost) {
-  const std::optional<Interface> at = with_address(address, index);
   const std::lock_guard guard(mutex_);
   const auto known = std::find_if(uses_.begin(), uses_.end(),
                                   [&](const Use& use) { return use.address.same_host(address); });
-  if (known != uses_.end()) {
-    known->users.push_back(&lost);
-  } else if (at) {
-    uses_.push_back({.address = address, .users = {&lost}, .at = *at});
-  }
+  if (known != uses_.end()) return known->users.push_back(&lost);
+  const Interface* const at = find(address, index);
+  uses_.push_back({.address = address, .users = {&lost}, .at = at != nullptr ? *at : Interface{}});
 }
 
 void InterfaceWatch::remove_user(const SocketAddress& address, Signal& lost) {
@@ -168,30 +165,34 @@ NextWake InterfaceWatch::run() {
   return {next == kNever ? NextWake::kUntilReadable : next - now, rests ? -1 : kernel_.descriptor()};
 }
 
-/// Reads the interfaces. Returns true if any of them has changed.
+/// Reads the interfaces. Returns true if any of them has changed. If an address has no interface now, raises
+/// the signals of its users, which then look for another address. Counts the change after that, because a link
+/// that sees a new count lowers its signal.
 bool InterfaceWatch::look() {
   std::optional<std::vector<Interface>> now = kernel_.look();
   const std::lock_guard guard(mutex_);
   if (!now || *now == interfaces_) return false;
   interfaces_ = std::move(*now);
+  for (const Use& use : uses_) {
+    if (find(use.address, use.at.index) != nullptr) continue;
+    for (Signal* const user : use.users) user->raise();
+  }
   changes_.fetch_add(1, std::memory_order_release);
   return true;
 }
 
 /// If the address has another interface or hardware address than before, schedules announcements and returns
-/// a line for the log. If no interface has the address, raises the signals of the users, which then look for
-/// another address. In this case `use.at` keeps the interface that had the address last, because the address
-/// may soon appear on another interface. The caller must hold the lock.
+/// a line for the log, unless the address had no interface before. If no interface has the address, `use.at`
+/// keeps the interface that had the address last, because the address may soon appear on another interface.
+/// The caller must hold the lock.
 std::string InterfaceWatch::review(Use& use, Time now) {
   const Interface* const found = find(use.address, use.at.index);
-  if (found == nullptr) {
-    for (Signal* const user : use.users) user->raise();
-    return {};
-  }
+  if (found == nullptr) return {};
   const Interface before = std::exchange(use.at, *found);
   if (found->mac == before.mac && found->index == before.index) return {};
   use.announced = 0;
   use.announce_at = now;
+  if (before.index == 0) return {};
   return use.address.ip_text() + " now has the hardware address " + text_of(found->mac) + " on " +
          found->name + " (before: " + text_of(before.mac) + " on " + before.name +
          "): frames now carry the new hardware address";

@@ -62,9 +62,9 @@ class InterfaceWatch {
   /// Sends an Ethernet frame through the interface with this index. The frame may be lost.
   void send(ConstBytes frame, int interface) const;
 
-  /// From add_user() until remove_user(), the watch announces the address each time the address moves. The
-  /// watch raises `lost` if no interface has the address after a change of the interfaces. If no interface
-  /// has the address when its first user is added, this call has no effect.
+  /// From add_user() until remove_user(), the watch announces the address each time the address moves, and
+  /// when it appears. The watch raises `lost` if no interface has the address after a change of the
+  /// interfaces.
   void add_user(const SocketAddress& address, int index, Signal& lost);
   void remove_user(const SocketAddress& address, Signal& lost);
 
@@ -72,7 +72,7 @@ class InterfaceWatch {
   struct Use {
     SocketAddress address;
     std::vector<Signal*> users;
-    Interface at{};          ///< the interface that had the address last
+    Interface at{};          ///< the interface that had the address last; index 0 if none has had it
     unsigned announced = 0;  ///< number of announcements since the address moved
     Time announce_at = kNever;
   };

@@ -331,13 +331,6 @@ bool Doorbell::exists(const LocalName& peer) const {
   return found || errno != ECONNREFUSED;
 }
 
-Descriptor reserve_name(std::string_view name, int& error) {
-  Descriptor socket = datagram_socket();
-  const bool held = socket && with_name<::bind>(socket, name) == 0;
-  error = held ? 0 : errno;
-  return held ? std::move(socket) : Descriptor();
-}
-
 namespace {
 
 constexpr char kSeparator = '/';
@@ -382,7 +375,7 @@ LocalSocket connect_to_own(std::string_view name, bool expected, std::string& re
     std::string none;
     LocalSocket connected = LocalSocket::connect(other, none, &no_place);
     if (connected && connected.same_user()) return connected;
-    if (full != nullptr) *full |= no_place;
+    if (full != nullptr) *full |= expected && no_place;
   }
   if (socket) reason = "the process that listens at this address runs as another user";
   return {};

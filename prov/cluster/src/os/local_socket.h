@@ -143,10 +143,6 @@ class Doorbell {
   mutable Descriptor asking_;  ///< opened on first use
 };
 
-/// Binds a socket to an abstract name, only to reserve the name. On failure, returns an empty descriptor and
-/// sets `error` to an errno. The errno is EADDRINUSE if another socket has the name.
-Descriptor reserve_name(std::string_view name, int& error);
-
 // Any user of a node can take an abstract name earlier than the process that should listen there. If a
 // process of another user has the name, the listener uses an alternative: the name with a random suffix. If a
 // process of the listener's own user listens at the name, the name is in use, and listen_as_own() fails.

@@ -101,6 +101,20 @@ link::ProcessProbe::Answer answer_of(const Descriptor& connection) {
   return std::chrono::milliseconds(info.tcpi_last_ack_recv) > kFresh ? Answer::none : Answer::exists;
 }
 
+/// Returns true if no segment has arrived on a connection that was refused. A kernel refuses a connection to
+/// a closed port with a reset, which is a segment. An ICMP error has no segment, so a firewall has sent it.
+bool rejected(const Descriptor& connection) {
+  // The kernel's struct tcp_info has more members than that of the C library.
+  struct {
+    tcp_info known;
+    std::uint64_t pacing_rate, pacing_rate_max, bytes_acked, bytes_received;
+    std::uint32_t segments_out, segments_in;
+  } info{};
+  socklen_t size = sizeof info;
+  if (::getsockopt(connection.number(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  return info.segments_out > 0 && info.segments_in == 0;
+}
+
 bool given_up(const Descriptor& connection) {
   pollfd watch{connection.number(), POLLRDHUP, 0};
   return ::poll(&watch, 1, 0) > 0;
@@ -200,7 +214,7 @@ link::ProcessProbe::Answer TcpProbe::ask(const SocketAddress& peer) {
   const int error = again ? error_of(connection) : call(name_, peer, connection);
   if (again && error == 0 && !std::exchange(watched, true)) keep_alive(connection);
   Answer answer = Answer::none;
-  if (error == ECONNREFUSED || error == ECONNRESET) answer = Answer::ended;
+  if (error == ECONNRESET || (error == ECONNREFUSED && !rejected(connection))) answer = Answer::ended;
   if (error == 0) answer = answer_of(connection);
   // Forgets the connection after any error, so that the next ask() connects again. Keeps an attempt that is
   // still in progress.

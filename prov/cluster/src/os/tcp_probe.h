@@ -10,7 +10,8 @@
 // are no longer reachable. Any host can fill the queue of a listener, and a stopped process does not empty
 // it. Therefore there are two listeners: one for the hosts in the address vector, which the kernel recognizes
 // by their addresses, and one for all others. If another program uses the port, answered_here() is false, and
-// the endpoint tells its peers so. If a firewall drops the connection silently, the probe has no answer.
+// the endpoint tells its peers so. If a firewall drops the connection, or rejects it with an ICMP error, the
+// probe has no answer.
 //
 // The engine calls all methods while it holds its lock. Only keep_clear() runs on the progress thread.
 #pragma once

@@ -187,7 +187,7 @@ link::Thinning UdpPort::thin(link::Thinning thinning) {
   }
   if (aside_socket_) {
     FilterProgram program = steering(places_, thinning);
-    if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0) thinning.on = false;
+    if (attach_filter(socket_.number(), SO_ATTACH_REUSEPORT_CBPF, program) != 0) return thinning_;
   }
   thinning_ = thinning;
   return thinning;

@@ -73,7 +73,8 @@ class UdpPort {
   int readdress(const SocketAddress& to);
 
   /// Does what Link::thin() does, for every type of link. Returns the thinning that is now in effect. If
-  /// there is no socket for frames that wait aside, or no memory for a filter, thinning stays off.
+  /// there is no socket for frames that wait aside, thinning stays off. If there is no memory for a filter,
+  /// thinning stays as it was.
   link::Thinning thin(link::Thinning thinning);
   const link::Thinning& thinning() const { return thinning_; }
   /// Returns the socket in which frames wait aside, or -1 before the first flood.

@@ -127,7 +127,8 @@ bool is_registration_mode(int mode, std::uint32_t version) {
 void check_domain(Check& check, const Capabilities& capabilities, const fi_domain_attr& hint,
                   const GetinfoCaller& caller) {
   // Every known value of control_progress is accepted. Only passive endpoints distinguish the values
-  // (api/passive_endpoint.cc).
+  // (api/passive_endpoint.cc). The others connect without calls of the application in any case, because the
+  // progress thread takes turns with manual progress, too (engine/background_runner.h).
   check.that(is_progress(hint.control_progress), "unknown control_progress");
   check.that(is_progress(hint.data_progress), "unknown data_progress");
   check.that(number_of(hint.threading) >= FI_THREAD_UNSPEC && number_of(hint.threading) <= FI_THREAD_ENDPOINT,

@@ -121,6 +121,21 @@ class MailLink final : public link::Link {
   std::vector<link::PathError> path_errors_;
 };
 
+/// Joins every group; nothing ever arrives.
+class SilentMulticast final : public link::MulticastJoiner {
+ public:
+  std::unique_ptr<link::MulticastReceiver> join(const SocketAddress&, std::span<const SocketAddress>,
+                                                std::string&) override {
+    return std::make_unique<Receiver>();
+  }
+
+ private:
+  struct Receiver final : link::MulticastReceiver {
+    std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
+    int descriptor() const override { return -1; }
+  };
+};
+
 inline SocketAddress host(std::uint8_t last, std::uint16_t port) {
   const std::array ip{std::byte{10}, std::byte{0}, std::byte{0}, std::byte{last}};
   return SocketAddress::v4(ip.data(), port);
@@ -182,6 +197,7 @@ class MemoryPlatform final : public Platform {
     parts.memory = last_memory = request.memory;
     if (open_regions) parts.region_connector = open_regions();
     if (!alone) parts.link = std::make_unique<MailLink>(network, name);
+    if (multicast) parts.multicast = std::make_unique<SilentMulticast>();
     std::string reason;
     if (one_node) parts.local_listener = shm::open_listener(name, parts.epoch, {}, parts.environment, reason);
     return std::make_unique<engine::Engine>(std::move(parts));
@@ -221,8 +237,9 @@ class MemoryPlatform final : public Platform {
   std::function<void()> while_building;  ///< called once, while the next engine is built
   int fail_with = 0;
   int built = 0;
-  bool alone = false;     ///< engines have no link
-  bool one_node = false;  ///< engines reach each other through shared memory
+  bool alone = false;      ///< engines have no link
+  bool multicast = false;  ///< engines can join groups
+  bool one_node = false;   ///< engines reach each other through shared memory
   /// How engines reach the registered memory of others; empty: by the library of the others.
   std::function<std::unique_ptr<shm::RegionConnector>()> open_regions;
   Duration others_run = 0us;  ///< how long other threads hold the processor after a yield

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 
+#include "api/endpoint.h"
 #include "unit/api/api_world.h"
 
 namespace cluster::api::test {
@@ -193,6 +194,23 @@ TEST_F(ConnectedEndTest, MessagesGoToThePeerWhateverAddressIsNamed) {
   EXPECT_EQ(name_by(fi_getpeer, asker), name_by(fi_getname, &acceptor->fid))
       << "the passive endpoint's address";
   EXPECT_EQ(name_by(fi_getpeer, acceptor), name_by(fi_getname, &asker->fid));
+}
+
+/// A counter for sends counts an injected message once it has been transmitted, not once it is copied.
+TEST_F(ConnectedEndTest, ACounterMayBeBoundAfterTheRequestIsTaken) {
+  connect();
+  fid_cntr* counter = open_cntr();
+  ASSERT_EQ(fi_ep_bind(acceptor, &counter->fid, FI_SEND), 0);
+  EXPECT_EQ(endpoint_of(acceptor).options().inject_flags().completion_level,
+            protocol::CompletionLevel::transmit);
+  int sent = 7, got = 0;
+  ASSERT_EQ(fi_recv(asker, &got, sizeof got, nullptr, 0, &got), 0);
+  ASSERT_EQ(fi_inject(acceptor, &sent, sizeof sent, 0), 0);
+  for (int i = 0; i < 10000 && fi_cntr_read(counter) == 0; ++i) fi_cq_read(receives, nullptr, 0);
+  EXPECT_EQ(fi_cntr_read(counter), 1u);
+  EXPECT_EQ(got, 7);
+  EXPECT_EQ(fi_close(&std::exchange(acceptor, nullptr)->fid), 0);
+  EXPECT_EQ(fi_close(&counter->fid), 0);
 }
 
 TEST_F(ConnectedEndTest, APassiveEndpointThatClosesRefusesWhatWaits) {

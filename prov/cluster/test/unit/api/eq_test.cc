@@ -70,7 +70,7 @@ TEST_F(EqTest, SaysThatAnEventIsLostForLackOfMemory) {
   const fi_eq_entry lost{&eq->fid, this, 2};
   {
     const cluster::test::FailingMemory none(0);
-    static_cast<Eq*>(eq)->report(FI_NOTIFY, &lost, sizeof lost);
+    static_cast<Eq*>(eq)->report(FI_NOTIFY, eq->fid, &lost, sizeof lost);
     static_cast<Eq*>(eq)->report_error(eq->fid, Status::unreachable);
   }
   expect_overrun_after_one(eq);
@@ -79,7 +79,7 @@ TEST_F(EqTest, SaysThatAnEventIsLostForLackOfMemory) {
 TEST_F(EqTest, SaysThatAnEventIsLostBecauseTheQueueIsFull) {
   const fi_eq_entry full{&eq->fid, this, 1};
   while (fi_eq_write(eq, FI_NOTIFY, &full, sizeof full, 0) > 0) ++entry.data;
-  static_cast<Eq*>(eq)->report(FI_NOTIFY, &full, sizeof full);
+  static_cast<Eq*>(eq)->report(FI_NOTIFY, eq->fid, &full, sizeof full);
   for (std::uint64_t left = entry.data; left > 1; --left) {
     fi_eq_entry read{};
     ASSERT_EQ(fi_eq_read(eq, &event, &read, sizeof read, 0), ssize_t{sizeof read});

@@ -85,6 +85,18 @@ TEST_F(CollectivesTest, AFailureForWhichThereIsNoMemoryIsSpreadLater) {
   EXPECT_EQ(collectives_.leave(team), Status::ok);
 }
 
+/// The application would repeat a call that fails, and so begin another operation.
+TEST_F(CollectivesTest, AnOperationThatHasBegunReportsWhatFindsNoMemory) {
+  Team& team = collectives_.create(members(2 * kFewNodes), 0);
+  transport_.receives_until_exhausted = 0;
+  transport_.sends_until_exhausted = 2;
+  EXPECT_NO_THROW(collectives_.join(team, listener_));
+  EXPECT_TRUE(collectives_.pending());
+  complete_everything(Status::canceled);
+  EXPECT_EQ(listener_.outcomes, std::vector{Status::no_memory});
+  EXPECT_EQ(collectives_.leave(team), Status::ok);
+}
+
 /// If a call fails here before it has sent anything, it does not exist for the other members.
 TEST_F(CollectivesTest, ATeamThatFindsNoMemoryIsTheSameWhenItIsMadeAgain) {
   const std::uint64_t id = Team::identity(members(3), 0, 0);

@@ -143,6 +143,33 @@ TEST_F(CollectivesTest, AJoinWhoseMessagesGaveWayFails) {
   EXPECT_EQ(listener_.outcomes, std::vector{Status::reset});
 }
 
+/// A member that learns nothing may wait for ever.
+TEST_F(CollectivesTest, ANoticeForWhichThereIsNoSpaceIsSentLater) {
+  Team& team = collectives_.create(members(8), 0);
+  collectives_.join(team, listener_);
+  transport_.full = {1, 2};
+  transport_.destinations.clear();
+  collectives_.member_lost(team.address(3).name, Status::ended);
+  collectives_.advance();
+  std::vector<std::uint64_t> notified = std::exchange(transport_.destinations, {});
+  std::ranges::sort(notified);
+  notified.erase(std::unique(notified.begin(), notified.end()), notified.end());
+  EXPECT_EQ(notified, (std::vector<std::uint64_t>{4, 6, 7}));
+  complete_everything(Status::canceled);
+  EXPECT_TRUE(team.operations().empty());
+  EXPECT_TRUE(collectives_.pending());
+  EXPECT_EQ(collectives_.leave(team), Status::again) << "two members do not know yet";
+  transport_.full = {2};
+  collectives_.advance();
+  EXPECT_EQ(transport_.destinations, std::vector<std::uint64_t>{1});
+  EXPECT_TRUE(collectives_.pending());
+  transport_.full = {};
+  collectives_.advance();
+  EXPECT_EQ(transport_.destinations, (std::vector<std::uint64_t>{1, 2}));
+  EXPECT_FALSE(collectives_.pending());
+  EXPECT_EQ(collectives_.leave(team), Status::ok);
+}
+
 TEST_F(CollectivesTest, AnUnknownSourceEndsNoTeam) {
   Team& team = collectives_.create(members(3), 0);
   collectives_.join(team, listener_);

@@ -25,6 +25,7 @@ class FakeTransport final : public TeamEndpoint {
   void expect(std::uint64_t, bool waits) override { waits ? ++awaited : --awaited; }
   void close_group(std::uint64_t) override { closed = true; }
   Status send(const protocol::SendOp& op) override {
+    if (full.contains(op.to)) return Status::again;
     destinations.push_back(op.to);
     levels.push_back(op.completion_level);
     if (sends_until_exhausted-- == 0) throw std::bad_alloc();
@@ -54,6 +55,7 @@ class FakeTransport final : public TeamEndpoint {
   bool joined = false;
   bool closed = false;
   std::vector<std::vector<SocketAddress>> groups;
+  std::set<std::uint64_t> full;  ///< sends to these must be repeated
   std::vector<std::uint64_t> destinations;
   std::vector<protocol::CompletionLevel> levels;
   std::vector<void*> contexts;

@@ -81,5 +81,30 @@ TEST(OutgoingMessages, KeptBytesMayChange) {
   EXPECT_EQ(body[8], std::byte{1});
 }
 
+TEST(OutgoingMessages, OneThatIsCutInPartFailsWithItsListener) {
+  OutgoingMessages messages;
+  static const std::array<std::byte, 500> bytes{};
+  const ConstBytes slice(bytes);
+  for (const MessageToken token : {1u, 2u}) {
+    messages.post({}, {&slice, 1}, slice.size(), false, Until::arrived, token);
+  }
+  std::array<std::byte, kBody> body;
+  EXPECT_EQ(messages.cut(body, 1), kBody);
+  EXPECT_FALSE(messages.between());
+  const std::byte ip[4] = {std::byte{10}, {}, {}, std::byte{7}};
+  const SocketAddress lost = SocketAddress::v4(ip, 7000);
+  messages.fail(lost, 0, Status::unreachable);
+  std::uint64_t end = 1;
+  while (!messages.all_cut()) messages.cut(body, ++end);
+  messages.advance(end, end);
+  ASSERT_FALSE(messages.finished().empty());
+  EXPECT_EQ(messages.finished().front().token, 1u);
+  EXPECT_EQ(messages.finished().front().status, Status::unreachable);
+  EXPECT_EQ(messages.finished().front().culprit, lost);
+  messages.finished().pop_front();
+  ASSERT_FALSE(messages.finished().empty());
+  EXPECT_EQ(messages.finished().front().status, Status::ok) << "no part of it was for the lost listener";
+}
+
 }  // namespace
 }  // namespace cluster::group

@@ -100,6 +100,31 @@ TEST_F(SenderStreamTest, FramesLeaveAsThePaceLetsThem) {
   EXPECT_LE(link_.frames.size(), Pace::kBurst * Pace::kBurstsLate);
 }
 
+/// The first burst has one frame, and the others have Pace::kBurst frames. So no later burst begins with a
+/// multiple of kProbeInterval.
+TEST_F(SenderStreamTest, WhereMulticastReachesNobodyItIsTriedNowAndThen) {
+  const std::vector<std::byte> long_message(900 * Pace::kBurst);
+  const ConstBytes slice = long_message;
+  const auto transmit_all = [&] {
+    for (int turn = 0; turn < 100 && !stream_.drained(); ++turn, now_ += 5ms) {
+      stream_.transmit(now_, &link_, path_);
+      stream_.on_status(now_, listener_, stream_.next(), stream_.next() + kStreamWindow, {}, false);
+      carrier_.items.clear();
+    }
+  };
+  post(Until::copied);
+  transmit_all();
+  for (unsigned i = 0; i < kUnheardMax; ++i)
+    stream_.on_status(now_, listener_, stream_.next(), stream_.next() + kStreamWindow, {}, false);
+  ASSERT_TRUE(listener_.by_unicast);
+  link_.frames.clear();
+  while (stream_.next() < 4 * kProbeInterval) {
+    stream_.post({}, {&slice, 1}, slice.size(), true, Until::copied, 1);
+    transmit_all();
+  }
+  EXPECT_GE(link_.frames.size(), 3u);
+}
+
 /// Listeners report it again, and the stream must not take it for a known loss.
 TEST_F(SenderStreamTest, AReportForWhichThereIsNoMemoryIsTakenTheNextTime) {
   post(Until::copied);

@@ -1,6 +1,7 @@
 #include "os/interface_watch.h"
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <array>
@@ -126,6 +127,26 @@ TEST_P(ChangingInterface, FollowsTheMtuOfItsInterface) {
   ASSERT_TRUE(hosts_->set(0, "mtu 9000"));
   usleep(100'000);
   EXPECT_TRUE(becomes(at_first)) << "memory has been laid out for those";
+}
+
+TEST(InterfaceWatch, WakesALinkWhoseAddressWasGoneWhenItCame) {
+  std::string reason;
+  const std::unique_ptr<TwoHosts> hosts = TwoHosts::make(reason);
+  if (!hosts) GTEST_SKIP() << reason;
+  World world;
+  std::shared_ptr<os::InterfaceWatch> watch;
+  hosts->on(0, [&] { watch = os::InterfaceWatch::of_this_namespace(world.log); });
+  ASSERT_NE(watch, nullptr);
+  const std::byte gone[4] = {std::byte{192}, std::byte{0}, std::byte{2}, std::byte{1}};  // RFC 5737
+  const SocketAddress address = SocketAddress::v4(gone, 7000);
+  const std::unique_ptr<os::Signal> lost = os::Signal::open();
+  watch->add_user(address, 0, *lost);
+  ASSERT_TRUE(hosts->set(0, "mtu 1300"));
+  EXPECT_TRUE(eventually([&] {
+    pollfd one{lost->descriptor(), POLLIN, 0};
+    return ::poll(&one, 1, 0) == 1;
+  }));
+  watch->remove_user(address, *lost);
 }
 
 INSTANTIATE_TEST_SUITE_P(Links, ChangingInterface,

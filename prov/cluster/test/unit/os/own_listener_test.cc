@@ -95,6 +95,20 @@ TEST_F(OwnListenerTest, AnAlternativeOfAnotherUserIsNotTaken) {
   EXPECT_TRUE(found.same_user());
 }
 
+TEST_F(OwnListenerTest, AnotherUsersFullAlternativeIsNoReasonToWaitWhereNobodyIsExpected) {
+  hold(name, true);
+  hold(name + "/0000000000000001", true);
+  std::vector<LocalSocket> waiting;
+  bool full = false;
+  while (!full && waiting.size() < 100)
+    waiting.push_back(LocalSocket::connect(name + "/0000000000000001", reason, &full));
+  ASSERT_TRUE(full);
+  EXPECT_FALSE(connect_to_own(name, true, reason, &full));
+  EXPECT_TRUE(full);
+  EXPECT_FALSE(connect_to_own(name, false, reason, &full));
+  EXPECT_FALSE(full);
+}
+
 TEST_F(OwnListenerTest, NoListenerIsLookedForWhereNoneIsExpected) {
   hold(name, false);
   const LocalSocket listener = listen_as_own(name, reason);

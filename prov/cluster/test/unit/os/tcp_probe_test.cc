@@ -8,9 +8,12 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 #include <functional>
 #include <vector>
 
+#include "os/port_filter.h"
 #include "os/udp_port.h"
 #include "support/fake_environment.h"
 
@@ -119,6 +122,64 @@ TEST_F(TcpProbeTest, HostsThatVanishGiveTheirPlacesBack) {
   Answer answer = Answer::none;
   for (int i = 0; i < 4 && answer == Answer::none; ++i) answer = answer_of(*asking, name);
   EXPECT_EQ(answer, Answer::exists);
+}
+
+/// A listener that no connection reaches, and a firewall that rejects each with an ICMP error.
+class Rejecter {
+ public:
+  explicit Rejecter(const SocketAddress& name) : name_(name) {
+    FilterProgram none = no_frames();
+    sockaddr_storage storage;
+    const std::size_t size = name.to(storage);
+    bind(deaf_.number(), reinterpret_cast<sockaddr*>(&storage), static_cast<socklen_t>(size));
+    attach_filter(deaf_.number(), SO_ATTACH_FILTER, none);
+    listen(deaf_.number(), 1);
+  }
+  /// It needs CAP_NET_RAW.
+  bool possible() const { return segments_ && errors_; }
+  /// Rejects the next attempt to connect. False if none comes.
+  bool reject() {
+    constexpr std::size_t kIpHeader = 20;
+    constexpr std::size_t kQuoted = kIpHeader + 8;
+    std::array<std::byte, 128> segment;
+    for (pollfd watch{segments_.number(), POLLIN, 0}; poll(&watch, 1, 3000) == 1;) {
+      if (recv(segments_.number(), segment.data(), segment.size(), 0) < ssize_t{kQuoted}) continue;
+      tcphdr tcp;
+      std::memcpy(&tcp, segment.data() + kIpHeader, 8);
+      if (tcp.th_dport != htons(name_.port())) continue;
+      std::array<std::byte, 8 + kQuoted> error{std::byte{3}, std::byte{3}};  // port unreachable
+      std::copy_n(segment.begin(), kQuoted, error.begin() + 8);
+      std::uint32_t sum = 0;
+      for (std::size_t i = 0; i < error.size(); i += 2)
+        sum += std::to_integer<std::uint32_t>(error[i]) << 8 | std::to_integer<std::uint32_t>(error[i + 1]);
+      sum = ~((sum & 0xffff) + (sum >> 16));
+      error[2] = static_cast<std::byte>(sum >> 8);
+      error[3] = static_cast<std::byte>(sum);
+      sockaddr_storage to;
+      const std::size_t size = name_.with_port(0).to(to);
+      return sendto(errors_.number(), error.data(), error.size(), 0, reinterpret_cast<sockaddr*>(&to),
+                    static_cast<socklen_t>(size)) == ssize_t{error.size()};
+    }
+    return false;
+  }
+
+ private:
+  SocketAddress name_;
+  Descriptor deaf_{::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+  Descriptor segments_{::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_TCP)};
+  Descriptor errors_{::socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_ICMP)};
+};
+
+TEST_F(TcpProbeTest, AFirewallThatRejectsKnowsNothingOfTheProcess) {
+  const SocketAddress name = free_name();
+  Rejecter firewall(name);
+  if (!firewall.possible()) GTEST_SKIP() << "needs CAP_NET_RAW";
+  const std::unique_ptr<TcpProbe> asking = TcpProbe::open(free_name(), log);
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    EXPECT_EQ(asking->ask(name), Answer::none);
+    ASSERT_TRUE(firewall.reject());
+    EXPECT_EQ(asking->ask(name), Answer::none) << "the next question connects again";
+  }
 }
 
 TEST_F(TcpProbeTest, APortThatIsInUseMeansNoAnswers) {

@@ -61,6 +61,19 @@ TEST(UdpPort, SharingWithTheKeepAliveResponderAdmitsNoOtherProcess) {
   EXPECT_EQ(error, EADDRINUSE);
 }
 
+/// A locked filter stands for a kernel that has no memory for another one.
+TEST(UdpPort, SaysThatItStillThinsOutWhereTheKernelKeepsTheFilter) {
+  int error = 0;
+  const auto port = UdpPort::open(test::loopback(Family::v4), error);
+  link::Thinning thinning;
+  thinning.on = true;
+  ASSERT_TRUE(port->thin(thinning).on);
+  const int locked = 1;
+  ASSERT_EQ(::setsockopt(port->socket(), SOL_SOCKET, SO_LOCK_FILTER, &locked, sizeof locked), 0);
+  EXPECT_TRUE(port->thin({}).on);
+  EXPECT_TRUE(port->thinning().on);
+}
+
 TEST(UdpPort, NoErrorsIsNone) {
   int error = 0;
   const auto port = UdpPort::open(test::loopback(Family::v4), error);
