@@ -9,9 +9,9 @@
 //
 // Two kinds of frames may leave although the windows are full (docs/protocol.md 4.4): a frame that a tail
 // loss probe or a timeout retransmits, and a zero window probe. A frame that is too long for the path leaves
-// in parts, which together are one transmission. While the peer's session is unknown, a frame leaves without
-// its segments, because the peer would not accept them and the frame might be too long. A frame in this form
-// is named a call.
+// in parts, which together are one transmission. (If the link takes only some of the parts, the rest is the
+// next transmission.) While the peer's session is unknown, a frame leaves without its segments, because the
+// peer would not accept them and the frame might be too long. A frame in this form is named a call.
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
 // (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame that may leave
