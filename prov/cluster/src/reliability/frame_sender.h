@@ -104,10 +104,10 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, gives the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Returns true if no repeated frame, no zero window probe and no further part is due, and if neither a
-  /// full link nor the pacer holds frames back.
+  /// Returns true if neither a repeated frame nor a zero window probe is due, and if neither a full link nor
+  /// the pacer holds frames back.
   bool ordinary() const {
-    return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
+    return !selector_.repeats() && !zero_window_probe_due_ && link_retry_at_ == kNever &&
            pacer_allows_at_ == kNever;
   }
   /// Sends the only queued frame, which must have a body. The caller must have filled in the acknowledgement

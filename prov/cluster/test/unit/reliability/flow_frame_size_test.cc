@@ -202,6 +202,29 @@ TEST(FlowFrameSize, ThePartsThatALinkTakesUseUpTheirNumber) {
   EXPECT_EQ(pair.a.counters.refused_window, 0u) << "an acknowledgement of parts that have left";
 }
 
+/// The first part of the second sending completes the frame, so the rest never leaves.
+TEST(FlowFrameSize, AFrameWhoseRestNeverLeavesDoesNotCloseTheLane) {
+  FlowPair pair(1);
+  exchange(pair);
+  pair.pass(300ms);  // so long that the fourth sending leaves in parts
+  int parts = 0;
+  pair.network.drop = [&, narrow = longer_than(within(1300))](const FakeNetwork::Packet& packet,
+                                                              const SocketAddress& to) {
+    const bool part = (packet.bytes[3] & std::byte{wire::frame_flag::kPart}) != std::byte{0};
+    return narrow(packet, to) || (part && ++parts == 1);
+  };
+  pair.network.link_full = [&](const SocketAddress& from) { return from == name_of(1) && parts == 3; };
+  const std::size_t before = pair.b.smalls.size();
+  pair.a.send_small(1400);
+  pair.pass(2s);
+  EXPECT_EQ(parts, 3);
+  EXPECT_EQ(pair.b.smalls.size(), before + 1);
+  pair.network.drop = nullptr;
+  pair.network.link_full = nullptr;
+  for (int i = 0; i < 20; ++i) exchange(pair);
+  EXPECT_TRUE(pair.a.flow->lane().accepts(8));
+}
+
 TEST(FlowFrameSize, AnOutageDoesNotMakeAPathShort) {
   FlowPair pair(1);
   exchange(pair);
