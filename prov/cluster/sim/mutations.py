@@ -212,7 +212,7 @@ MUTATIONS = [
      "        courier_.watch(from);\n",
      ""),
     ("a late accept is not answered", "connection/connection_end.cc",
-     "        courier_.send(from, {MessageKind::shutdown, id_});  // this side has given up, or has another peer\n",
+     "        courier_.send(from, {MessageKind::shutdown, id_});  // this end is over, or has another peer\n",
      "        return;\n"),
     ("an accept connects to whoever has the address now", "engine/connection_endpoint.cc",
      " || message.kind == Kind::accept;",
