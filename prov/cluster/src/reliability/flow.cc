@@ -258,7 +258,7 @@ bool Flow::on_alive(Time now, const wire::FrameView& answer, const link::Path& f
   paths_.on_response(now, asked->at, from, by_engine);
   // The peer knows the new address of this side now. It dropped earlier frames from that address, so the flow
   // retransmits one of them at once.
-  if (announced && !paths_.announcing() && !queue_.drained()) timer_.expedite(now);
+  if (announced && !paths_.announcing()) timer_.expedite(now);
   return true;
 }
 
@@ -290,7 +290,7 @@ void Flow::move_peer(Time now, std::uint8_t rail, const link::Path& to) {
   ++peer_moves_;
   paths_.on_peer_move(now, *before, to);
   liveness_.on_met(false);
-  if (!queue_.drained()) timer_.expedite(now);
+  timer_.expedite(now);
 }
 
 wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {

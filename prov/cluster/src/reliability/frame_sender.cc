@@ -254,11 +254,12 @@ bool FrameSender::send_in_parts(Time now, link::Link& link, const FrameSelector:
   const CutFrame cut{pick.sequence, limits.frame_max - repeated, 0};
   const bool resumes =
       cut_.sequence == cut.sequence && cut_.part_max == cut.part_max && cut_.left < parts.count();
-  std::size_t left = resumes ? cut_.left : 0;
-  parts.skip(left);
-  for (; left < parts.count(); ++left) {
+  const std::size_t before = resumes ? cut_.left : 0;
+  parts.skip(before);
+  for (std::size_t left = before; left < parts.count(); ++left) {
     const link::OutFrame part = parts.next();
     if (link.send_burst({&part, 1}) != 0) continue;
+    if (left != before) ++transmission_;  // the parts that have left may complete the frame at the peer
     cut_ = cut;
     cut_.left = left;
     selector_.put_back(pick);

@@ -9,9 +9,9 @@
 //
 // Two kinds of frames may leave although the windows are full (docs/protocol.md 4.4): a frame that a tail
 // loss probe or a timeout retransmits, and a zero window probe. A frame that is too long for the path leaves
-// in parts, which together are one transmission. While the peer's session is unknown, a frame leaves without
-// its segments, because the peer would not accept them and the frame might be too long. A frame in this form
-// is named a call.
+// in parts, which together are one transmission. (If the link takes only some of the parts, the rest is the
+// next transmission.) While the peer's session is unknown, a frame leaves without its segments, because the
+// peer would not accept them and the frame might be too long. A frame in this form is named a call.
 //
 // The sender also sends the challenges of path validation, which have no sequence and are not retransmitted
 // (docs/protocol.md 4.8, 4.9). A challenge over an IP path is as long as the longest frame that may leave
@@ -104,10 +104,10 @@ class FrameSender {
   /// Sends the frames that the windows allow to leave now. `clock`, unless null, gives the time at which each
   /// burst after the first leaves.
   Outcome send_bursts(Time now, Clock* clock, link::Link& link, OutgoingAck& ack);
-  /// Returns true if no repeated frame, no zero window probe and no further part is due, and if neither a
-  /// full link nor the pacer holds frames back.
+  /// Returns true if neither a repeated frame nor a zero window probe is due, and if neither a full link nor
+  /// the pacer holds frames back.
   bool ordinary() const {
-    return !selector_.repeats() && !zero_window_probe_due_ && cut_.left == 0 && link_retry_at_ == kNever &&
+    return !selector_.repeats() && !zero_window_probe_due_ && link_retry_at_ == kNever &&
            pacer_allows_at_ == kNever;
   }
   /// Sends the only queued frame, which must have a body. The caller must have filled in the acknowledgement

@@ -89,8 +89,10 @@ class RetransmissionTimer {
     expedited_at_ = kNever;
   }
   /// Called when the peer has probably dropped frames. Makes the timer fire at `when`, unless it fires
-  /// earlier.
-  void expedite(Time when) { expedited_at_ = std::min(expedited_at_, when); }
+  /// earlier. Has no effect if nothing is outstanding.
+  void expedite(Time when) {
+    if (running_) expedited_at_ = std::min(expedited_at_, when);
+  }
   /// Returns how long an answer can take because turns are late. The estimate dates from the last restart of
   /// the timer.
   Duration least() const { return turns_ != nullptr && turns_->disregarded() ? Duration{} : least_; }

@@ -29,7 +29,9 @@ bool AssociationTable::has_id_alone(const Association& next) {
     const Association* const other = find(address, next.peer_id());
     if (other == nullptr) continue;
     if (other->confirmed) return false;
-    drop({other->peer().salt, other->key().id()});
+    const Name name{other->peer().salt, other->key().id()};
+    drop(name);
+    std::erase(unconfirmed_, name);
   }
   return true;
 }

@@ -86,7 +86,7 @@ class AssociationTable {
   /// The associations that open frames from each source address.
   std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
-  std::deque<Name> unconfirmed_;  ///< oldest first; some of them may meanwhile be confirmed or dropped
+  std::deque<Name> unconfirmed_;  ///< oldest first; some of them may meanwhile be confirmed
 };
 
 }  // namespace cluster::seal

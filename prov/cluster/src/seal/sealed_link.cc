@@ -87,16 +87,17 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
   return frames.size();
 }
 
-/// Ends all associations with peers, because an association belongs to the addresses of both sides. This side
-/// then begins new ones with a new salt, as a restarted process would.
+/// Ends all associations with peers and groups, because an association belongs to the addresses of both
+/// sides. This side then begins new ones with new salts, as a restarted process would.
 void SealedLink::readdress(std::uint8_t link, const SocketAddress& now) {
   ours_.salt = draw_salt(environment_.random);
   ours_.addresses.at(link) = now;
   table_ = {};
+  groups_.clear();
 }
 
-/// Returns the sender for a group. The sender is kept as long as the endpoint lives. So if the endpoint
-/// leaves the group and joins it again, no counter is used twice.
+/// Returns the sender for a group. The sender is kept even if the endpoint leaves the group. So if the
+/// endpoint joins the group again, no counter is used twice.
 GroupSender& SealedLink::group_sender(const SocketAddress& address) {
   const SocketAddress group = without_scope(address);
   std::unique_ptr<GroupSender>& place = groups_[group];

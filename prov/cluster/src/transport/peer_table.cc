@@ -22,8 +22,7 @@ Peer* PeerTable::find(const SocketAddress& name) {
 }
 
 void PeerTable::add_alias(Peer& peer, const SocketAddress& address) {
-  by_name_.try_emplace(address, &peer);
-  peer.has_aliases = true;
+  if (by_name_.try_emplace(address, &peer).second) peer.has_aliases = true;
 }
 
 void PeerTable::remove_aliases(Peer& peer) {

@@ -27,6 +27,7 @@ class RecordingLink final : public link::Link {
   std::size_t seal_overhead() const override { return overhead; }
   std::size_t receive_burst(std::span<link::InFrame>) override { return 0; }
   std::size_t read_path_errors(std::span<link::PathError>) override { return 0; }
+  void on_move(const MoveHandler& handler) override { moved = handler; }
   wire::FrameView read(std::size_t number) const {
     wire::FrameView view;
     EXPECT_EQ(wire::admit(frames.at(number), view), wire::Refusal::none);
@@ -35,6 +36,7 @@ class RecordingLink final : public link::Link {
 
   std::vector<std::vector<std::byte>> frames;
   std::size_t overhead = 0;
+  MoveHandler moved;  ///< set by the user of the link
 };
 
 }  // namespace cluster::test

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <map>
 #include <optional>
 
 #include "support/flow_pair.h"
@@ -172,6 +173,56 @@ TEST(FlowFrameSize, ALinkWithSpaceForOneFrameTakesThePartsOneByOne) {
   pair.a.send_long_bulk(100'000);
   EXPECT_TRUE(pair.run(20s));
   pair.b.expect_all_of(pair.a);
+}
+
+/// Parts of an earlier sending may have arrived, so one part may complete the frame, although the link has
+/// not taken the rest.
+TEST(FlowFrameSize, ThePartsThatALinkTakesUseUpTheirNumber) {
+  FlowPair pair(1);
+  exchange(pair);
+  constexpr unsigned kNumbered = wire::frame_flag::kSequenced | wire::frame_flag::kPart;
+  std::map<std::uint32_t, std::uint32_t> frame_of;  // by transmission number
+  FakeRandom random(7);
+  pair.network.drop = [&, narrow = longer_than(within(1300))](const FakeNetwork::Packet& packet,
+                                                              const SocketAddress& to) {
+    wire::FrameHeader header;
+    std::memcpy(&header, packet.bytes.data(), sizeof header);
+    if (to == name_of(2) && (header.flags & kNumbered) != 0) {
+      const std::uint32_t frame = header.sequence;
+      EXPECT_EQ(frame_of.try_emplace(header.transmission, frame).first->second, frame);
+    }
+    return narrow(packet, to) || random.below(3) == 0;
+  };
+  pair.network.link_full = [&](const SocketAddress& from) {
+    return from == name_of(1) && random.below(2) == 0;
+  };
+  for (int i = 0; i < 10; ++i) pair.a.send_long_bulk(100'000);
+  EXPECT_TRUE(pair.run(60s));
+  pair.b.expect_all_of(pair.a);
+  EXPECT_EQ(pair.a.counters.refused_window, 0u) << "an acknowledgement of parts that have left";
+}
+
+/// The first part of the second sending completes the frame, so the rest never leaves.
+TEST(FlowFrameSize, AFrameWhoseRestNeverLeavesDoesNotCloseTheLane) {
+  FlowPair pair(1);
+  exchange(pair);
+  pair.pass(300ms);  // so long that the fourth sending leaves in parts
+  int parts = 0;
+  pair.network.drop = [&, narrow = longer_than(within(1300))](const FakeNetwork::Packet& packet,
+                                                              const SocketAddress& to) {
+    const bool part = (packet.bytes[3] & std::byte{wire::frame_flag::kPart}) != std::byte{0};
+    return narrow(packet, to) || (part && ++parts == 1);
+  };
+  pair.network.link_full = [&](const SocketAddress& from) { return from == name_of(1) && parts == 3; };
+  const std::size_t before = pair.b.smalls.size();
+  pair.a.send_small(1400);
+  pair.pass(2s);
+  EXPECT_EQ(parts, 3);
+  EXPECT_EQ(pair.b.smalls.size(), before + 1);
+  pair.network.drop = nullptr;
+  pair.network.link_full = nullptr;
+  for (int i = 0; i < 20; ++i) exchange(pair);
+  EXPECT_TRUE(pair.a.flow->lane().accepts(8));
 }
 
 TEST(FlowFrameSize, AnOutageDoesNotMakeAPathShort) {

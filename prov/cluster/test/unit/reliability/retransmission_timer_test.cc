@@ -128,5 +128,15 @@ TEST(RetransmissionTimer, ExpediteBringsTheNextRetransmissionForwardAndIsNoTimeo
   EXPECT_EQ(timer.on_timer(now + 20ms, round_trip), Event::none);
 }
 
+TEST(RetransmissionTimer, ExpediteConcernsNoLaterFrame) {
+  multipath::RttEstimator round_trip;
+  for (int i = 0; i < 50; ++i) round_trip.sample(100us);
+  RetransmissionTimer timer(25us);
+  timer.expedite(Time(1ms));
+  EXPECT_EQ(timer.deadline(round_trip), kNever);
+  timer.on_sent(Time(2ms));
+  EXPECT_EQ(timer.deadline(round_trip), Time(2ms) + 225us);
+}
+
 }  // namespace
 }  // namespace cluster::reliability

@@ -60,5 +60,28 @@ TEST(AssociationTable, RequestsOfTheDeadTakeBoundedMemory) {
   EXPECT_EQ(table.find(alive->peer().salt, keys.keys[0]->id()), alive) << "one that was confirmed stays";
 }
 
+/// If a process chooses a salt that gives it the id of a peer, the table drops the peer, and the peer asks
+/// again.
+TEST(AssociationTable, OneThatWasDroppedAndAddedAgainIsNotTheOldest) {
+  AssociationTable table;
+  const Credentials credentials = test::credentials({"the key of the job", "its successor"});
+  const auto add = [&](std::size_t key, const Salt& salt, const SocketAddress& address) {
+    return table.add(std::make_unique<Association>(credentials.keys[key], Mode::auth, Party{Salt{9}, {kA}},
+                                                   Party{salt, {address}}));
+  };
+  const Salt salt{1, 2, 3, 4, 5};
+  const Salt same = salt_of_the_same_id(salt, credentials.keys[1]->id(), credentials.keys[0]->id());
+  add(1, salt, kB);
+  add(0, same, kB);
+  Association* const again = add(1, salt, kB);
+  for (std::uint32_t number = 1; number < AssociationTable::kUnconfirmedMax; ++number) {
+    Salt other{};
+    std::memcpy(other.data(), &number, sizeof number);
+    add(1, other, test::node_name(5));
+  }
+  EXPECT_EQ(table.find(salt, credentials.keys[1]->id()), again);
+  EXPECT_EQ(table.size(), AssociationTable::kUnconfirmedMax);
+}
+
 }  // namespace
 }  // namespace cluster::seal

@@ -136,6 +136,10 @@ class GroupEndpoint {
   bool takes(const SocketAddress& from, const FrameBytes& bytes) {
     return receive(from, bytes) == std::vector{std::string(kWords)};
   }
+  void move(const SocketAddress& to) {
+    link_->on_move([](std::uint8_t, const SocketAddress&) {});
+    recording_->moved(0, to);
+  }
   const Counters& counters() const { return environment.counters; }
 
   test::FakeEnvironment environment;
@@ -273,6 +277,16 @@ TEST_P(SealedGroupsTest, WhatAForgerPutsBesideGenuineFramesIsLeftOut) {
     arrival.insert(arrival.end(), frame.begin(), frame.end());
   }
   EXPECT_EQ(receiver.receive(kSender, arrival), (std::vector<std::string>(2, std::string(kWords))));
+}
+
+/// A receiver derives the key from the address from which the frame came.
+TEST_P(SealedGroupsTest, WhatAMemberSealsAfterItsAddressWasReplacedOpens) {
+  EXPECT_TRUE(receiver.takes(kSender, sender.seal()));
+  const SocketAddress next = address("\x0a\0\0\x04", 5000);
+  sender.move(next);
+  EXPECT_TRUE(receiver.takes(next, sender.seal()));
+  sender.move(kSender);
+  EXPECT_TRUE(receiver.takes(kSender, sender.seal()));
 }
 
 /// The receiver makes keys for what it does not know: that has to be bounded.

@@ -40,6 +40,7 @@ TEST_F(PeerTableTest, AnAddressThatLeadsToAPeerIsNotGivenToAnother) {
   Peer& peer = with_alias();
   EXPECT_EQ(peers.find(node_name(2)), &owner);
   EXPECT_FALSE(peers.is_alias(node_name(2), peer));
+  EXPECT_FALSE(peer.has_aliases);
   peers.remove_aliases(peer);
   EXPECT_EQ(peers.find(node_name(2)), &owner);
 }
