@@ -92,8 +92,8 @@ void ConnectionEnd::peer_lost(const PeerLoss& loss) {
   if (state_ == State::over) return courier_.leave(loss.peer);
   if (state_ == State::ending) return end(Status::ok);
   if (state_ != State::connecting) return;
-  // A peer that closes or restarts before it answers counts as one that refuses.
-  const bool refused = loss.orderly || loss.cause == Status::reset;
+  // A peer that closes, ends or restarts before it answers counts as one that refuses.
+  const bool refused = loss.orderly || loss.cause == Status::reset || loss.cause == Status::ended;
   fail(refused ? Status::refused : loss.cause, {});
 }
 

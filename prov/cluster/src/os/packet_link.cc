@@ -244,7 +244,7 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
 /// if the link can use the interface.
 std::string why_unsuitable(const SocketAddress& name, const Interface& interface) {
   const std::string what = "packet link on " + interface.name + ": ";
-  if (interface.loopback) return what + "loopback carries no Ethernet frames";
+  if (interface.loopback) return what + "loopback carries no Ethernet frames; use the udp link";
   if (!interface.has_ethernet) return what + "not an Ethernet interface; name another in FI_CLUSTER_IFACE";
   if (!interface.up)
     return what + "the interface is down; bring it up (\"ip link set " + interface.name + " up\")";

@@ -219,7 +219,7 @@ TEST_F(ConnectionTest, IfTheTakerEndsTheAttemptFails) {
   end.arrived(kPassive, {MessageKind::taken, kId, encode_address(kAcceptor)});
   log.clear();
   end.peer_lost({kAcceptor, Status::ended, false});
-  EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::ended) + " "}));
+  EXPECT_EQ(taken(), (Log{"end watch", "cancel", std::string("refused ") + describe(Status::refused) + " "}));
 }
 
 TEST_F(ConnectionTest, AClaimAfterTheEndIsRejected) {
