@@ -38,7 +38,7 @@ class Commands(unittest.IsolatedAsyncioTestCase):
             return int(file.read())
 
     async def is_gone(self, process):
-        for _ in range(100):
+        for _ in range(500):
             try:
                 with open(f"/proc/{process}/stat", encoding="utf-8") as file:
                     if file.read().rpartition(")")[2].split()[0] == "Z":
