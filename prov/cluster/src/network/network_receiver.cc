@@ -208,9 +208,15 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
     wire::RunView run;
     const ConstBytes alike = walk.run(view.length);
     const bool alone = singly != 0 || alike.size() < 2 * view.length;
-    if (!alone && wire::admit_run(alike, view, run, integrity_)) {
+    if (!alone && wire::match_run(alike, view, run)) {
       taker = taker_of_run(view, run, frame);
-      (taker != nullptr ? count : singly) = run.count;
+      if (taker == nullptr) {
+        singly = run.count;
+      } else if (check(run, *taker)) {
+        count = run.count;
+      } else {
+        taker = nullptr;
+      }
     }
     if (singly != 0) --singly;
     if (taker != nullptr) {
@@ -252,6 +258,16 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
                      peer->flow->handshake().session() == first.session &&
                      peer->flow->receiver().takes_run(first, run.count);
   return takes ? peer : nullptr;
+}
+
+/// Checks the checksums of a run that the peer's flow takes. If the place of the payloads is known, copies them
+/// meanwhile. Returns false if the run has only one right frame.
+bool NetworkReceiver::check(wire::RunView& run, const RemotePeer& peer) {
+  const bool checked = integrity_ == wire::Integrity::checksum;
+  const Bytes place = checked ? messenger_.place_of_run(peer.channel, run) : Bytes{};
+  if (!wire::check_run(run, place, integrity_)) return false;
+  if (run.stored) parts_.environment.counters.bytes_checked_in_copy += run.size();
+  return true;
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {

@@ -89,6 +89,7 @@ class NetworkReceiver {
   bool arrive(Time now, RemotePeer& peer, const wire::LoneFrame& lone, const link::InFrame& frame);
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
+  bool check(wire::RunView& run, const RemotePeer& peer);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   RemotePeer* taker_of_run(const wire::FrameView& first, const wire::RunView& run,
                            const link::InFrame& frame) const;
