@@ -2,7 +2,7 @@
 // what a message alone in its frame costs beside the kernel's work, and for the table that says where the
 // time of longer ones goes. After the messages it writes 8 bytes into the memory of the other side, first to
 // and fro, and then in one direction. Each step stands in a function of its own, by which the counting tool
-// knows it. The kernel has carried a frame over veth by the time the call that sent it returns.
+// knows it. With BYTES it also counts the calls that send, and the datagrams. The kernel has carried a frame over veth by the time the call that sent it returns.
 //
 // The tool makes the program so slow that no answer would come in time for an acknowledgement to ride on it.
 // So the provider is shown a monotonic clock that goes slowly, and a little further with each look.
@@ -14,6 +14,7 @@
 #include <rdma/fi_rma.h>
 #include <sched.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -49,6 +50,10 @@ struct Times {
 } spent;
 bool times = false;  ///< whether the calls of the kernel are timed
 long in_kernel = 0;
+struct Sent {
+  long calls = 0;
+  long datagrams = 0;  ///< each of them, with all its segments, is one arrival
+} sent_so_far;
 
 }  // namespace
 
@@ -81,6 +86,10 @@ std::atomic<unsigned long> calls{0};
   const long began = now();
   const long result = real(number, a, b, c, d, e);
   in_kernel += now() - began;
+  if (number == SYS_sendmmsg && result > 0) {
+    ++sent_so_far.calls;
+    sent_so_far.datagrams += result;
+  }
   return result;
 }
 
@@ -286,7 +295,9 @@ int main(int argc, char** argv) {
   }
   reads = 0;
   spent = {};
+  sent_so_far = {};
   budget_frame_exchanges(one, other, messages);
+  const Sent sent = sent_so_far;
   const unsigned long calls_before = calls;
   budget_frame_looks(one, other, messages);
   const double calls_a_look = static_cast<double>(calls - calls_before) / messages;
@@ -301,7 +312,10 @@ int main(int argc, char** argv) {
     budget_frame_puts_alone(one, other, messages);
   }
   const auto each = [&](long nanoseconds) { return static_cast<double>(nanoseconds) / 1000 / messages; };
+  const auto per_message = [&](long count) { return static_cast<double>(count) / messages; };
   std::printf("system calls a look: %.3f\n", calls_a_look);
+  std::printf("calls that send: %.3f\ndatagrams: %.3f\n", per_message(sent.calls),
+              per_message(sent.datagrams));
   std::printf("reads %llu\nmicroseconds: send %.2f kernel %.2f arrive %.2f kernel %.2f\n",
               static_cast<unsigned long long>(reads), each(spent.send), each(spent.send_kernel),
               each(spent.arrive), each(spent.arrive_kernel));
