@@ -36,7 +36,7 @@ void read_run(ConstBytes bytes, const wire::FrameView& first) {
     const ConstBytes payload = run.payload(i);
     const bool in_place =
         payload.data() == view.segments.data() + header && payload.size() == view.segments.size() - header;
-    const bool stored = std::equal(payload.begin(), payload.end(), place.begin() + i * payload.size());
+    const bool stored = std::equal(payload.begin(), payload.end(), &place[i * payload.size()]);
     if (header == 0 || !expected || !continues || !in_place || !stored) __builtin_trap();
   }
 }
