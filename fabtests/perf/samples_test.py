@@ -420,6 +420,14 @@ class Thresholds(unittest.TestCase):
             self.assertIn(f"FI_CLUSTER_NET_EAGER={crossing}", thresholds.render(figures))
             self.assertNotIn("SHM_EAGER", thresholds.render(figures))
 
+    def test_a_run_that_takes_a_thousand_times_as_long_counts_as_twice(self):
+        figures = self.report(65536)
+        slow = [entry for entry in figures["samples"] if (entry["measure"], entry["bytes"]) == ("latency", 4096) and entry["transport"].endswith("eager")]
+        self.assertEqual(len(slow), 2)
+        for entry in slow:
+            entry["value"] = 1e6
+        self.assertEqual(thresholds.threshold(figures, transports.BETWEEN, "cluster/udp"), 65536)
+
     def test_each_size_is_measured_both_ways_everywhere(self):
         places = [types.SimpleNamespace(name=name) for name in (transports.INSIDE, transports.BETWEEN)]
         runs = [(place.name, kind.name, item.measure, item.bytes) for place, kind, group in thresholds.turns(places) for item in group.items]

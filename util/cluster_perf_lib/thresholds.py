@@ -12,6 +12,7 @@ from .transports import BETWEEN, INSIDE, Transport
 SIZES = tuple(1 << power for power in range(10, 20))  # 1 KB to 512 KB
 OPTIONS = {INSIDE: "FI_CLUSTER_SHM_EAGER", BETWEEN: "FI_CLUSTER_NET_EAGER"}
 MEASURES = ("latency", "bandwidth")
+_GAIN_MAX = math.log(2)
 _EAGER, _ANNOUNCED = "eager", "announced"
 _VALUES = {_EAGER: "1m", _ANNOUNCED: "0"}
 WAYS = {INSIDE: {"cluster": {}}, BETWEEN: {f"cluster/{link}": {"FI_CLUSTER_LINK": link} for link in ("packet", "udp")}}
@@ -30,9 +31,9 @@ def turns(places):
 
 
 def _gain(eager, announced):
-    """Above 0: eager is better."""
+    """Above 0: eager is better. A factor of more than 2 counts as 2, since it is a disturbance rather than a difference."""
     ratio = math.log(announced["median"] / eager["median"])
-    return ratio if lower_is_better(eager["unit"]) else -ratio
+    return max(-_GAIN_MAX, min(_GAIN_MAX, ratio if lower_is_better(eager["unit"]) else -ratio))
 
 
 def best(gains):
