@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
 from cluster_perf_lib import (choices, errors, limits, markdown, overview, paper_figures, paper_programs, papers, plan,  # noqa: E402
-                              report, schedule, table, transports, ucx, verdict)
+                              report, schedule, table, thresholds, transports, ucx, verdict)
 from cluster_perf_lib.rows import rows  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
 
@@ -391,6 +391,51 @@ class Plans(unittest.TestCase):
     def test_ways_are_compared_in_the_phase_that_most_runs_met(self):
         met = [sample(1, "us", [80, 85]), sample(2, "us", [75, 80]), sample(9, "us", [28, 28]), sample(9, "us", [80, 180])]
         self.assertEqual([entry["value"] for entry in choices.in_phase(met)], [1, 2])
+
+
+class Thresholds(unittest.TestCase):
+    def test_one_disturbed_run_does_not_move_the_answer(self):
+        self.assertEqual(thresholds.best([(1, 0.2), (2, 0.2), (4, -0.1), (8, 0.2), (16, -0.3), (32, -0.3)]), 8)
+        self.assertEqual(thresholds.best([(1, -0.2), (2, 0.1), (4, -0.5)]), 0, "eager never gains")
+        self.assertEqual(thresholds.best([(1, 0.1), (2, 0.1)]), 2)
+
+    @staticmethod
+    def report(crossing):
+        collected = Samples()
+        place = types.SimpleNamespace(name=transports.BETWEEN)
+        for _, kind, group in thresholds.turns([place]):
+            for item in group.items:
+                better = kind.name.endswith("eager") == (item.bytes <= crossing)
+                latency = item.measure == "latency"
+                figure = sample(1 if better == latency else 2, "us" if latency else "B/s", [30, 30], item.measure, item.bytes, item.window)
+                collected.add(place.name, kind, group, 1, [figure])
+        return report.make({}, {}, collected)
+
+    def test_the_setting_is_the_last_size_that_is_better_eagerly(self):
+        for crossing in (0, 4096, 65536, thresholds.SIZES[-1]):
+            figures = self.report(crossing)
+            for way in ("cluster/packet", "cluster/udp"):
+                self.assertEqual(thresholds.threshold(figures, transports.BETWEEN, way), crossing)
+            self.assertIsNone(thresholds.threshold(figures, transports.INSIDE, "cluster"))
+            self.assertIn(f"FI_CLUSTER_NET_EAGER={crossing}", thresholds.render(figures))
+            self.assertNotIn("SHM_EAGER", thresholds.render(figures))
+
+    def test_a_run_that_takes_a_thousand_times_as_long_counts_as_twice(self):
+        figures = self.report(65536)
+        slow = [entry for entry in figures["samples"] if (entry["measure"], entry["bytes"]) == ("latency", 4096) and entry["transport"].endswith("eager")]
+        self.assertEqual(len(slow), 2)
+        for entry in slow:
+            entry["value"] = 1e6
+        self.assertEqual(thresholds.threshold(figures, transports.BETWEEN, "cluster/udp"), 65536)
+
+    def test_each_size_is_measured_both_ways_everywhere(self):
+        places = [types.SimpleNamespace(name=name) for name in (transports.INSIDE, transports.BETWEEN)]
+        runs = [(place.name, kind.name, item.measure, item.bytes) for place, kind, group in thresholds.turns(places) for item in group.items]
+        self.assertEqual(len(runs), len(set(runs)))
+        self.assertEqual(len(runs), 3 * 2 * 2 * len(thresholds.SIZES))
+        options = {(kind.name, kind.environment[thresholds.OPTIONS[place.name]]) for place, kind, _ in thresholds.turns(places)}
+        self.assertEqual({value for name, value in options if name.endswith("announced")}, {"0"})
+        self.assertEqual({value for name, value in options if name.endswith("eager")}, {"1m"})
 
 
 class Papers(unittest.TestCase):

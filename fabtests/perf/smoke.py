@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Runs `cluster-perf --smoke`, a little of `--choices`, and in short all that only `--papers` measures. Checks that the reports are
-complete and plausible, whatever the figures.
+"""Runs `cluster-perf --smoke`, `--thresholds`, a little of `--choices`, and in short all that only `--papers` measures. Checks that
+the reports are complete and plausible, whatever the figures.
 
 usage: smoke.py BUILD
 """
@@ -12,7 +12,7 @@ import tempfile
 
 _UTIL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util")
 sys.path.insert(0, _UTIL)
-from cluster_perf_lib import choices, paper_figures, paper_measures, paper_programs, plan, report, runs, transports  # noqa: E402
+from cluster_perf_lib import choices, paper_figures, paper_measures, paper_programs, plan, report, runs, thresholds, transports  # noqa: E402
 from vcluster_lib import temporary  # noqa: E402
 
 SECONDS_MAX = 250
@@ -50,6 +50,17 @@ def faults_of(path, places):
     if not report.faults(figures):
         found.append("a report without its first median passes for sound")
     return found
+
+
+def faults_of_thresholds(build, path):
+    """Every size must have been measured both ways, and each way of the provider must get a setting."""
+    shown = run("--thresholds", "--repetitions", "1", "--milliseconds", "1", "--build", build, "--json", path)
+    if shown.returncode != 0:
+        return ["the run of the thresholds"]
+    with open(path, encoding="utf-8") as file:
+        figures = json.load(file)
+    return [f"{place}: no threshold of {way}" for place in figures["settings"]["places"] for way in thresholds.WAYS[place]
+            if f"### {way}, {place}" not in shown.stdout or thresholds.threshold(figures, place, way) is None]
 
 
 def faults_of_choices(build, path):
@@ -108,6 +119,7 @@ def main(arguments):
         if not reason:
             found += faults_of_papers(arguments[1])
             found += faults_of_choices(arguments[1], os.path.join(directory, "choices.json"))
+            found += faults_of_thresholds(arguments[1], os.path.join(directory, "thresholds.json"))
         refused = run("--smoke", "--build", directory)
         if refused.returncode != 1 or "build first" not in refused.stderr:
             found.append("a build that is not there is not refused with its cure")

@@ -7,6 +7,7 @@ schedule    all runs of a plan in a fair order
 placement   inside one node, between two virtual nodes: how a command is run on either side
 runs        one run of one group of measures over one transport
 ucx         the same for UCX, which has its own measuring program
+thresholds  up to which size messages should leave eagerly on this machine
 choices     the ways to move frames between nodes, and the table that compares them
 samples     all figures with the phase of the machine; medians, comparisons, ratios
 rows        the lines of the tables: which figures are compared, and which lines a peer wins

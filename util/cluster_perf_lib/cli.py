@@ -7,7 +7,7 @@ import sys
 
 from cluster_lib import build, system_errors
 
-from . import choices, machine, markdown, paper_figures, paper_measures, papers, placement, plan, report, runs, samples, schedule, table, transports
+from . import choices, machine, markdown, paper_figures, paper_measures, papers, placement, plan, report, runs, samples, schedule, table, thresholds, transports
 from .errors import PerfError
 
 _SMOKE_TRANSPORTS = ["cluster", "tcp", "bare"]  # one of each kind, present wherever libfabric is
@@ -25,6 +25,7 @@ examples:
   cluster-perf --quick --keys --peers cluster,tcp what a key costs: authenticated, encrypted
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
   cluster-perf --choices send,look                why frames go between nodes as they do
+  cluster-perf --thresholds                       up to which size messages should leave eagerly here
   cluster-perf --papers docs/papers.md            tables in the form of five papers: a quarter of an hour
   cluster-perf --papers page.md --quick           the same in less than ten minutes
   cluster-perf --from all.json --plots pictures   the table and the pictures again, nothing is measured
@@ -65,6 +66,8 @@ def _parser():
     mode.add_argument("--choices", type=_words, nargs="?", const=[], metavar="LIST",
                       help="instead of transports, compare ways to send and receive frames between nodes, in tables in Markdown: "
                            f"{', '.join(question.name for question in choices.QUESTIONS)} (default: all)")
+    mode.add_argument("--thresholds", action="store_true",
+                      help="find up to which size messages should leave eagerly on this machine, and print the settings for it")
     mode.add_argument("--from", dest="source", metavar="FILE", help="measure nothing, show what --json wrote")
     mode.add_argument("--list", action="store_true", help="list the transports and measures, and end")
     parser.add_argument("--json", metavar="FILE", help="write all figures for programs")
@@ -131,6 +134,9 @@ def _check(options):
         raise PerfError("--papers measures what the papers did: of what chooses measures or the network, only --quick goes with it")
     if options.choices is not None and options.markdown:
         raise PerfError("--choices prints Markdown as it is: leave out --markdown")
+    if options.thresholds and (options.peers or options.measures or options.agents or options.keys or options.libfabric or options.markdown
+                               or options.plots):
+        raise PerfError("--thresholds measures the provider alone, and prints Markdown: of what chooses measures, only --places goes with it")
     for place in options.places:
         if place not in _PLACES:
             raise PerfError(f"--places: '{place}' is neither inside nor between")
@@ -193,6 +199,8 @@ def _measure(options):
 def _turns(options, chosen, where):
     if options.choices is not None:
         return choices.turns(choices.chosen(options.choices), where[0])
+    if options.thresholds:
+        return thresholds.turns(where)
     if options.papers:
         return [turn for turn in schedule.make_turns(chosen, where, transports.names(), [])
                 if paper_figures.is_asked(turn[0].name, turn[1], turn[2].wait)]
@@ -206,7 +214,7 @@ def _turns(options, chosen, where):
 def _mode(options):
     if options.choices is not None:
         return "choices"
-    mode = next((mode for mode in ("smoke", "quick", "readme") if getattr(options, mode)), "full")
+    mode = next((mode for mode in ("smoke", "quick", "readme", "thresholds") if getattr(options, mode)), "full")
     return {"full": "papers", "quick": "papers-quick"}.get(mode, mode) if options.papers else mode
 
 
@@ -219,8 +227,8 @@ def _read(path):
 
 
 def _text(figures):
-    show = choices.render if figures["settings"]["mode"] == "choices" else table.render
-    return machine.in_words(figures["machine"]) + "\n" + show(figures)
+    show = {"choices": choices, "thresholds": thresholds}.get(figures["settings"]["mode"], table)
+    return machine.in_words(figures["machine"]) + "\n" + show.render(figures)
 
 
 def _plot(figures, directory):
@@ -253,8 +261,8 @@ def _python_with_matplotlib():
 
 
 def _write_markdown(figures, path):
-    if figures["settings"]["mode"] == "choices":
-        raise PerfError("--markdown: these are choices, which are printed as Markdown: leave it out")
+    if figures["settings"]["mode"] in ("choices", "thresholds"):
+        raise PerfError(f"--markdown: these are {figures['settings']['mode']}, which are printed as Markdown: leave it out")
     with open(path, "w", encoding="utf-8") as file:
         file.write(markdown.render(figures) + "\n")
 

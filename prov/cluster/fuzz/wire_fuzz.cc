@@ -2,6 +2,7 @@
 // is admitted is decoded as every component behind it does. The same bytes also go to the gate for connection
 // messages.
 #include <algorithm>
+#include <vector>
 
 #include "connection/connection_message.h"
 #include "fuzz/hostile_input.h"
@@ -15,7 +16,9 @@ using namespace cluster;
 /// What is taken for a run reads frame by frame as the same.
 void read_run(ConstBytes bytes, const wire::FrameView& first) {
   wire::RunView run;
-  if (!wire::admit_run(bytes, first, run)) return;
+  if (!wire::match_run(bytes, first, run)) return;
+  std::vector<std::byte> place(run.size());
+  if (!wire::check_run(run, place)) return;
   if (run.count < 2 || run.count * run.frame_length > bytes.size()) __builtin_trap();
   for (std::uint32_t i = 0; i < run.count; ++i) {
     wire::FrameView view;
@@ -33,7 +36,8 @@ void read_run(ConstBytes bytes, const wire::FrameView& first) {
     const ConstBytes payload = run.payload(i);
     const bool in_place =
         payload.data() == view.segments.data() + header && payload.size() == view.segments.size() - header;
-    if (header == 0 || !expected || !continues || !in_place) __builtin_trap();
+    const bool stored = std::equal(payload.begin(), payload.end(), &place[i * payload.size()]);
+    if (header == 0 || !expected || !continues || !in_place || !stored) __builtin_trap();
   }
 }
 

@@ -80,6 +80,20 @@ std::size_t NetworkReceiver::receive(Time& now) {
   return arrivals;
 }
 
+/// Does the work of receive_short() after the link has delivered frames. It is apart, because most looks find
+/// nothing, and should save no registers for this work.
+NetworkReceiver::Look NetworkReceiver::take_burst(std::span<const link::InFrame> frames,
+                                                  protocol::DirectSuccesses& direct) {
+  empty_polls_ = 0;
+  const Time now = parts_.environment.clock.now();
+  for (std::size_t i = 0; i < frames.size(); ++i) {
+    if (take_lone(now, frames[i], direct)) continue;
+    left_ = frames.subspan(i);
+    return Look::left;
+  }
+  return Look::taken;
+}
+
 /// Processes an arrival if it is a single frame that can take the frame lane. Otherwise changes nothing and
 /// returns false.
 bool NetworkReceiver::take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct) {
@@ -195,9 +209,15 @@ std::size_t NetworkReceiver::receive_from(Time now, const link::InFrame& frame) 
     wire::RunView run;
     const ConstBytes alike = walk.run(view.length);
     const bool alone = singly != 0 || alike.size() < 2 * view.length;
-    if (!alone && wire::admit_run(alike, view, run, integrity_)) {
+    if (!alone && wire::match_run(alike, view, run)) {
       taker = taker_of_run(view, run, frame);
-      (taker != nullptr ? count : singly) = run.count;
+      if (taker == nullptr) {
+        singly = run.count;
+      } else if (check(run, *taker)) {
+        count = run.count;
+      } else {
+        taker = nullptr;
+      }
     }
     if (singly != 0) --singly;
     if (taker != nullptr) {
@@ -239,6 +259,16 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
                      peer->flow->handshake().session() == first.session &&
                      peer->flow->receiver().takes_run(first, run.count);
   return takes ? peer : nullptr;
+}
+
+/// Checks the checksums of a run that the peer's flow takes. If the place of the payloads is known, copies them
+/// meanwhile. Returns false if the run has only one right frame.
+bool NetworkReceiver::check(wire::RunView& run, const RemotePeer& peer) {
+  const bool checked = integrity_ == wire::Integrity::checksum;
+  const Bytes place = checked ? messenger_.place_of_run(peer.channel, run) : Bytes{};
+  if (!wire::check_run(run, place, integrity_)) return false;
+  if (run.stored) parts_.environment.counters.bytes_checked_in_copy += run.size();
+  return true;
 }
 
 void NetworkReceiver::receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame) {

@@ -75,6 +75,7 @@ class NetworkReceiver {
 
  private:
   std::size_t receive_from(Time now, const link::InFrame& frame);
+  Look take_burst(std::span<const link::InFrame> frames, protocol::DirectSuccesses& direct);
   bool take_lone(Time now, const link::InFrame& frame, protocol::DirectSuccesses& direct);
   [[gnu::always_inline]] bool take_lone(Time now, RemotePeer& peer, const wire::LoneFrame& lone,
                                         const link::InFrame& frame, protocol::DirectSuccesses& direct);
@@ -88,6 +89,7 @@ class NetworkReceiver {
   bool arrive(Time now, RemotePeer& peer, const wire::LoneFrame& lone, const link::InFrame& frame);
   void refuse(Time now, wire::Refusal refusal, const link::InFrame& frame);
   void watch(Time now);
+  bool check(wire::RunView& run, const RemotePeer& peer);
   void receive_frame(Time now, const wire::FrameView& view, const link::InFrame& frame);
   RemotePeer* taker_of_run(const wire::FrameView& first, const wire::RunView& run,
                            const link::InFrame& frame) const;
@@ -133,14 +135,7 @@ inline NetworkReceiver::Look NetworkReceiver::receive_short(protocol::DirectSucc
     ++empty_polls_;
     return Look::nothing;
   }
-  empty_polls_ = 0;
-  const Time now = parts_.environment.clock.now();
-  for (std::size_t i = 0; i < frames.size(); ++i) {
-    if (take_lone(now, frames[i], direct)) continue;
-    left_ = frames.subspan(i);
-    return Look::left;
-  }
-  return Look::taken;
+  return take_burst(frames, direct);
 }
 
 }  // namespace cluster::network

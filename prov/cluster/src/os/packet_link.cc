@@ -69,7 +69,7 @@ class PacketLink final : public link::Link {
     if (ethertype_ring_) ethertype_ring_->thin(in_effect);
   }
   void before_sleep() override {
-    socket_polls_left_ = std::max(socket_polls_left_, 2u);
+    socket_polls_left_ = std::max(socket_polls_left_, 1u);
     aside_.before_sleep();
   }
 

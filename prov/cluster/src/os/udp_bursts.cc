@@ -41,22 +41,35 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t 
     header.msg_iov = &iovecs_[i];
     header.msg_iovlen = 1;
     header.msg_control = control_buffers_[i].bytes;
+    expect(headers_[i]);
   }
   const int on = 1;
   if (stamps == Timestamps::yes) setsockopt(socket_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
 }
 
+/// Makes the header ready for a datagram. The kernel changes the two sizes only when it fills the header.
+inline void UdpReceiver::expect(mmsghdr& header) {
+  header.msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+  header.msg_hdr.msg_controllen = sizeof(ControlBuffer);
+}
+
+/// Most calls find nothing, so this costs little besides the system call (docs/budget.md).
 inline std::size_t UdpReceiver::take(std::size_t wanted) {
-  for (std::size_t i = 0; i < wanted; ++i) {
-    headers_[i].msg_hdr.msg_namelen = sizeof(sockaddr_storage);
-    headers_[i].msg_hdr.msg_controllen = sizeof(ControlBuffer);
-  }
-  for (int attempt = 0; attempt <= kPendingErrors; ++attempt) {
+  const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
+  if (got >= 0) return static_cast<std::size_t>(got);
+  return errno == EAGAIN ? 0 : take_after_error(wanted);
+}
+
+/// Called after the socket has reported an error. Removes the errors of paths, which would use the buffer
+/// space of frames, and tries again.
+std::size_t UdpReceiver::take_after_error(std::size_t wanted) {
+  for (int attempt = 0; attempt < kPendingErrors; ++attempt) {
+    port_->drain_path_errors();
     const int got = recvmmsg(socket_, headers_.data(), static_cast<unsigned>(wanted), MSG_DONTWAIT, nullptr);
     if (got >= 0) return static_cast<std::size_t>(got);
     if (errno == EAGAIN) return 0;
-    port_->drain_path_errors();  // otherwise the errors would use the buffer space of frames
   }
+  port_->drain_path_errors();
   return 0;
 }
 
@@ -80,40 +93,38 @@ inline void UdpReceiver::read_control(msghdr& header, link::InFrame& frame) cons
   }
 }
 
-inline std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t got) {
+std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t got) {
   std::size_t count = 0;
-  if (got != 0) arrivals_.refresh();
+  arrivals_.refresh();
   for (std::size_t i = 0; i < got; ++i) {
     mmsghdr& header = headers_[i];
     if ((header.msg_hdr.msg_flags & MSG_TRUNC) != 0) {
       ++counters_.link_malformed;
-      continue;
+    } else {
+      link::InFrame& frame = frames[count++];
+      frame.bytes = {static_cast<std::byte*>(iovecs_[i].iov_base), header.msg_len};
+      frame.from = {};
+      frame.from.to =
+          SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);
+      read_control(header.msg_hdr, frame);
     }
-    link::InFrame& frame = frames[count++];
-    frame.bytes = {static_cast<std::byte*>(iovecs_[i].iov_base), header.msg_len};
-    frame.from = {};
-    frame.from.to =
-        SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);
-    read_control(header.msg_hdr, frame);
+    expect(header);
   }
   return count;
 }
 
 std::size_t UdpReceiver::receive(std::span<link::InFrame> frames) {
-  const std::size_t most = std::min(frames.size(), headers_.size());
-  const std::size_t wanted = std::min(expected_, most);
+  const std::size_t wanted = std::min(expected_, frames.size());
   if (wanted == 0) return 0;
   const std::size_t got = take(wanted);
-  if (got == wanted) {
-    expected_ = std::min(wanted * 2, headers_.size());
-  } else if (got != 0) {
-    expected_ = got;
-  }
+  if (got == 0) return 0;
+  expected_ = got == wanted ? std::min(wanted * 2, headers_.size()) : got;
   return hand_over(frames, got);
 }
 
 std::size_t UdpReceiver::receive_all(std::span<link::InFrame> frames) {
-  return hand_over(frames, take(std::min(frames.size(), headers_.size())));
+  const std::size_t got = take(std::min(frames.size(), headers_.size()));
+  return got == 0 ? 0 : hand_over(frames, got);
 }
 
 void AsideReceiver::begin_or_end(const link::Thinning& in_effect) {

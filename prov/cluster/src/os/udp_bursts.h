@@ -44,7 +44,9 @@ class UdpReceiver {
   struct ControlBuffer {
     alignas(cmsghdr) std::byte bytes[CMSG_SPACE(sizeof(timespec)) + CMSG_SPACE(sizeof(int))];
   };
-  std::size_t take(std::size_t wanted);
+  [[gnu::always_inline]] std::size_t take(std::size_t wanted);
+  std::size_t take_after_error(std::size_t wanted);
+  static void expect(mmsghdr& header);
   std::size_t hand_over(std::span<link::InFrame> frames, std::size_t got);
   void read_control(msghdr& header, link::InFrame& frame) const;
 
@@ -58,7 +60,8 @@ class UdpReceiver {
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;
   /// The number of datagrams that the next call requests. A request for a datagram that has not arrived costs
-  /// as much as one that has arrived. So this number follows the last result.
+  /// as much as one that has arrived. So this number follows the last result. It is at most the number of
+  /// buffers.
   std::size_t expected_ = 1;
 };
 

@@ -45,11 +45,9 @@ class UdpLink final : public link::Link {
     return sent;
   }
   std::size_t receive_burst(std::span<link::InFrame> frames) override {
-    if (interface_.changed()) [[unlikely]]
-      renew();
-    // Leaves at least half of the space for frames from the main socket.
-    const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
-    return aside + receiver_.receive(frames.subspan(aside));
+    if (interface_.changed() || !aside_.idle()) [[unlikely]]
+      return receive_rarely(frames);
+    return receiver_.receive(frames);
   }
   std::size_t read_path_errors(std::span<link::PathError> path_errors) override {
     return port_->read_path_errors(path_errors);
@@ -60,7 +58,14 @@ class UdpLink final : public link::Link {
   void before_sleep() override { aside_.before_sleep(); }
 
  private:
-  [[gnu::noinline]] void renew() {
+  /// Does the work of receive_burst() after a change of the interface, and during a flood.
+  [[gnu::noinline]] std::size_t receive_rarely(std::span<link::InFrame> frames) {
+    if (interface_.changed()) renew();
+    // Leaves at least half of the space for frames from the main socket.
+    const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
+    return aside + receiver_.receive(frames.subspan(aside));
+  }
+  void renew() {
     std::optional<Interface> now = interface_.renew();
     if (readdress(*port_, interface_, log_)) {
       now = interface_.renew();

@@ -117,21 +117,30 @@ struct Assembly {
   /// Adds the next part. Returns false and changes nothing if the part is longer than the rest of the
   /// message.
   bool append(ConstBytes payload) {
-    std::size_t& arrived = receive != nullptr ? receive->pull.arrived : unexpected->arrived;
-    if (payload.size() > total() - arrived) return false;
+    if (payload.size() > total() - arrived()) return false;
     if (receive != nullptr) {
-      scatter_short(receive->buffers(), arrived, payload);
+      scatter_short(receive->buffers(), arrived(), payload);
     } else if (!payload.empty()) {
-      std::memcpy(unexpected->bytes.get() + arrived, payload.data(), payload.size());
+      std::memcpy(unexpected->bytes.get() + arrived(), payload.data(), payload.size());
     }
-    arrived += payload.size();
+    count_stored(payload.size());
     return true;
   }
-  bool complete() const {
-    return (receive != nullptr ? receive->pull.arrived : unexpected->arrived) == total();
+  /// Returns the memory for the next `size` bytes. The result is empty if this memory is not in one piece, or
+  /// if the message has no such bytes.
+  Bytes place(std::size_t size) const {
+    if (!active() || size > total() - arrived()) return {};
+    if (receive != nullptr) return carrier::contiguous(receive->buffers(), arrived(), size);
+    return {unexpected->bytes.get() + arrived(), size};
   }
+  /// Counts bytes that are in place().
+  void count_stored(std::size_t size) {
+    (receive != nullptr ? receive->pull.arrived : unexpected->arrived) += size;
+  }
+  bool complete() const { return arrived() == total(); }
 
  private:
+  std::size_t arrived() const { return receive != nullptr ? receive->pull.arrived : unexpected->arrived; }
   std::size_t total() const { return receive != nullptr ? receive->total : unexpected->total; }
 };
 

@@ -137,6 +137,11 @@ void EagerProtocol::on_next(Channel& channel, ConstBytes payload) {
   if (assembly.complete()) assembled(channel);
 }
 
+void EagerProtocol::on_stored(Channel& channel, std::size_t bytes) {
+  channel.assembly.count_stored(bytes);
+  if (channel.assembly.complete()) assembled(channel);
+}
+
 /// Called when the last part of a message has arrived.
 void EagerProtocol::assembled(Channel& channel) {
   if (RecvRequest* receive = channel.assembly.receive) {

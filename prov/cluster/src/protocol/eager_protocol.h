@@ -30,6 +30,8 @@ class EagerProtocol : MessengerParts {
   // --- receiver ---
   void on_first(Channel& channel, const wire::Segment& segment, ConstBytes payload);
   void on_next(Channel& channel, ConstBytes payload);
+  /// Like on_next(), for bytes that are in place already.
+  void on_stored(Channel& channel, std::size_t bytes);
 
  private:
   void assembled(Channel& channel);

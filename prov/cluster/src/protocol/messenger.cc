@@ -62,6 +62,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
 
 void Messenger::arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info) {
   if (run.segment.kind == wire::SegmentKind::bulk) return pulls_.on_bulk_run(channel, run, info);
+  if (run.stored) return eager_.on_stored(channel, run.size());
   for (std::size_t i = 0; i < run.count; ++i) eager_.on_next(channel, run.payload(i));
 }
 

@@ -53,6 +53,13 @@ class Messenger {
   /// Processes a segment that has arrived. matcher().ready() must have returned true for it.
   void arrive(Channel& channel, const wire::Segment& segment, ConstBytes payload,
               const ArrivalInfo& info = {});
+  /// Returns the memory of a receive or read of this side in which the payloads of the run belong, in one
+  /// piece. The result is empty if there is no such memory, or if others may read it before the operation
+  /// completes.
+  Bytes place_of_run(const Channel& channel, const wire::RunView& run) {
+    return run.segment.kind == wire::SegmentKind::bulk ? pulls_.place_of_run(channel, run)
+                                                       : channel.assembly.place(run.size());
+  }
   /// Like arrive(), for a run of segments that continue each other.
   void arrive_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   /// Processes a datagram, which is one segment. A few datagrams may wait for a receive, as in any socket.

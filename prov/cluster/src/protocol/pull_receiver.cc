@@ -174,12 +174,18 @@ void PullReceiver::on_bulk(Channel& channel, const wire::Segment& segment, Const
   on_bulk_run(channel, one, info);
 }
 
+Bytes PullReceiver::place_of_run(const Channel& channel, const wire::RunView& run) {
+  const IncomingRequest* const request = find_requested(channel, run.segment, run.size());
+  if (request == nullptr || (request->kind != Kind::receive && request->kind != Kind::read)) return {};
+  return carrier::contiguous(request->buffers(), request->base + run.segment.offset, run.size());
+}
+
 void PullReceiver::on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info) {
   const std::size_t offset = run.segment.offset;
   IncomingRequest* const request = find_requested(channel, run.segment, run.size());
   if (request == nullptr) return context_.refuse_segment();
   const std::size_t last = offset + run.size() - run.segment.length;
-  if (store(*request, offset, run)) return account(*request, last, run.size(), info);
+  if (run.stored || store(*request, offset, run)) return account(*request, last, run.size(), info);
   control_.send_failed(channel, request->sender_id);
   abandon(*request, Status::access);
   schedule(budget_of(channel));

@@ -25,6 +25,8 @@ class PullReceiver {
   /// source.
   void start(IncomingRequest& request);
   void on_bulk(Channel& channel, const wire::Segment& segment, ConstBytes payload, const ArrivalInfo& info);
+  /// Returns the memory in which the payloads of the run belong if it is one piece of a receive or of a read.
+  Bytes place_of_run(const Channel& channel, const wire::RunView& run);
   /// Like on_bulk(), for a run of bulk segments that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);

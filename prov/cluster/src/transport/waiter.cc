@@ -6,6 +6,13 @@
 #include <utility>
 
 namespace cluster::transport {
+namespace {
+
+/// The time of an alarm that has gone off. It is in the past, and differs from the time of an alarm that is set
+/// to go off at once.
+constexpr Time kGoneOff = Time::min() + Duration(1);
+
+}  // namespace
 
 bool Waiter::open() {
   if (wait_set_ != nullptr) return true;
@@ -39,7 +46,7 @@ void Waiter::dispatch() {
   const std::size_t count = wait_set_->collect(ready);
   for (const auto& [owner, trouble] : std::span(ready).first(count)) {
     if (owner == nullptr) {
-      set_alarm(kNever);
+      alarm_at_ = kGoneOff;
     } else {
       static_cast<WakeSource*>(owner)->on_ready(trouble);
     }

@@ -53,8 +53,8 @@ class Waiter {
   /// Forbids sleeping. Called for a source that has no descriptor to announce its arrivals.
   void forbid() { forbidden_ = true; }
 
-  /// Calls on_ready() of every source whose descriptor is readable now. If the alarm has gone off, sets the
-  /// alarm to kNever.
+  /// Calls on_ready() of every source whose descriptor is readable now. If the alarm has gone off, it stays
+  /// readable until it is set again. So a thread that has woken sets the alarm once before it sleeps again.
   void dispatch();
   /// Called when arming begins. If a source is added after this call, complete() returns false, and the
   /// caller must arm again.

@@ -254,6 +254,20 @@ Field field_at(const std::byte* at) {
   return field;
 }
 
+std::uint32_t checksum_of(const std::byte* frame, std::size_t length) {
+  const ConstBytes whole(frame, length);
+  return frame_checksum({&whole, 1});
+}
+
+/// Returns the CRC of a frame of the run, and copies the frame's payload to `to`.
+std::uint32_t copied_checksum(const std::byte* frame, const RunView& run, std::byte* to) {
+  std::array<std::byte, sizeof(FrameHeader) + kSegmentHeaderMax> head;
+  std::memcpy(head.data(), frame, run.head);
+  std::memset(&head[kChecksumOffset], 0, sizeof(Le32));  // the checksum itself counts as zero
+  const std::uint32_t crc = crc32c(0, as_bytes(head.data(), run.head));
+  return crc32c_copy(crc, to, {frame + run.head, run.segment.length});
+}
+
 /// Returns true if `frame`, apart from its payload, has the bytes that the `i`th frame after `first` must
 /// have.
 bool continues(const std::byte* first, const std::byte* frame, std::uint32_t i, const FrameView& view,
@@ -275,7 +289,7 @@ bool continues(const std::byte* first, const std::byte* frame, std::uint32_t i, 
 
 }  // namespace
 
-bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out, Integrity integrity) {
+bool match_run(ConstBytes bytes, const FrameView& first, RunView& out) {
   constexpr std::uint8_t plain = frame_flag::kSequenced | frame_flag::kOrdered | frame_flag::kAcknowledges;
   const std::size_t length = first.length;
   if (first.kind != FrameKind::flow || (first.flags & ~plain) != 0 || !first.sequenced()) return false;
@@ -286,16 +300,36 @@ bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out, Integrity
   if (out.segment.length == 0 || header + out.segment.length != first.segments.size()) return false;
   out.count = 1;
   out.frame_length = length;
+  out.head = static_cast<std::size_t>(first.segments.data() - bytes.data()) + header;
+  out.stored = false;
   out.first = first.segments.data() + header;
   const std::byte* const begin = bytes.data();
   for (std::uint32_t i = 1; bytes.size() >= (i + std::size_t{1}) * length; ++i, ++out.count) {
     const std::byte* const frame = begin + i * length;
     if (!continues(begin, frame, i, first, out.segment, header)) break;
-    const ConstBytes whole(frame, length);
-    const bool checked = integrity == Integrity::checksum;
-    if (checked && frame_checksum({&whole, 1}) != field_at<Le32>(frame + kChecksumOffset)) break;
   }
   return out.count > 1;
+}
+
+bool check_run(RunView& run, Bytes into, Integrity integrity) {
+  if (integrity != Integrity::checksum) return run.count > 1;
+  const std::size_t part = run.segment.length;
+  const std::byte* const begin = run.first - run.head;
+  run.stored = into.size() >= run.size();
+  if (run.stored) std::memcpy(into.data(), run.first, part);
+  std::size_t right = 1;
+  for (; right < run.count; ++right) {
+    const std::byte* const frame = begin + right * run.frame_length;
+    const std::uint32_t crc =
+        run.stored ? copied_checksum(frame, run, &into[right * part]) : checksum_of(frame, run.frame_length);
+    if (crc != field_at<Le32>(frame + kChecksumOffset)) break;
+  }
+  run.count = right;
+  return right > 1;
+}
+
+bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out, Integrity integrity) {
+  return match_run(bytes, first, out) && check_run(out, {}, integrity);
 }
 
 }  // namespace cluster::wire

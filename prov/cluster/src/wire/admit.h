@@ -119,18 +119,25 @@ bool admit_lone(ConstBytes datagram, LoneFrame& out);
 
 // admit_run() checks the frames of a run. The sender divides a long payload into frames of equal length
 // (reliability/send_window.h), and segmentation offload delivers them back to back. Apart from their
-// payloads, these frames differ from the first only in numbers that can be computed. So after admit() has
-// accepted the first frame, admit_run() does not parse the others. It compares each header with the bytes
-// that the header must have. If the frames have checksums, it also checks these.
+// payloads, the frames that continue the first one differ from it only in numbers that can be computed. So
+// after admit() has accepted the first frame, admit_run() does not parse the others. It compares each header
+// with the bytes that the header must have, and computes the frame's checksum. It has two parts:
+//
+// match_run() compares the headers. check_run() then computes the checksums. If the caller knows by then where
+// the payloads belong, check_run() copies each frame's payload while it reads the frame for the checksum. A
+// payload that turns out to be damaged has then been written to its place. This does no harm, because the
+// sender transmits it again. Only memory that nobody reads before that may be the place.
 //
 // admit() checks all frames that do not continue a run. Examples are a frame with another acknowledgement,
 // the last frame of a burst (it asks for an acknowledgement), and a damaged frame.
 
-/// A run of frames that continue each other. Its pointers point into the admitted bytes.
+/// A run of frames that continue each other. Its pointers point into the bytes that have arrived.
 struct RunView {
   /// Number of frames, at least 2 from admit_run(); their sequences and transmission numbers are consecutive.
   std::size_t count = 0;
   std::size_t frame_length = 0;  ///< length of each frame
+  std::size_t head = 0;          ///< bytes of each frame before its payload
+  bool stored = false;           ///< check_run() has copied the payloads to their place
   /// Segment of the first frame; each frame has one, of kind bulk or eager_next.
   Segment segment;
   const std::byte* first = nullptr;  ///< payload of the first frame
@@ -140,8 +147,17 @@ struct RunView {
   std::size_t size() const { return count * segment.length; }
 };
 
-/// Finds the run at the beginning of `bytes`. `first` must be the frame that admit() has read there. Returns
-/// true if at least one frame continues `first`. In this case `out` is the whole run, including `first`.
+/// Finds the run at the beginning of `bytes` by the headers of its frames. `first` must be the frame that
+/// admit() has read there. Returns true if at least one frame continues `first`. In this case `out` is the
+/// whole run, including `first`, but no checksum except that of `first` is known to be right.
+bool match_run(ConstBytes bytes, const FrameView& first, RunView& out);
+
+/// Ends the run before the first frame whose checksum is wrong. Returns true if the run still has two frames.
+/// `into`: the place for the payloads of the whole run, or empty. With Integrity::seal, seal/ has verified all
+/// frames, and this function does nothing.
+bool check_run(RunView& run, Bytes into, Integrity integrity = Integrity::checksum);
+
+/// Does what match_run() and check_run() do, without a place for the payloads.
 bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out,
                Integrity integrity = Integrity::checksum);
 

@@ -45,16 +45,27 @@ std::uint32_t by_tables(std::uint32_t crc, const std::byte* at, std::size_t size
   return crc;
 }
 
-std::uint32_t find_fastest(std::uint32_t crc, const std::byte* at, std::size_t size) {
-  const std::span<const fast::Implementation> implementations = fast::implementations();
-  const fast::UpdateFunction fastest = implementations.empty() ? by_tables : implementations.front().update;
-  fast::update.store(fastest, std::memory_order_relaxed);
-  return fastest(crc, at, size);
+fast::Implementation find_fastest() {
+  const std::span<const fast::Implementation> all = fast::implementations();
+  const fast::Implementation fastest =
+      all.empty() ? fast::Implementation{"tables", by_tables, fast::copy_and_update<by_tables>} : all.front();
+  fast::update.store(fastest.update, std::memory_order_relaxed);
+  fast::copy.store(fastest.copy, std::memory_order_relaxed);
+  return fastest;
+}
+
+std::uint32_t first_update(std::uint32_t crc, const std::byte* at, std::size_t size) {
+  return find_fastest().update(crc, at, size);
+}
+
+std::uint32_t first_copy(std::uint32_t crc, std::byte* to, const std::byte* at, std::size_t size) {
+  return find_fastest().copy(crc, to, at, size);
 }
 
 }  // namespace
 
-constinit std::atomic<fast::UpdateFunction> fast::update{find_fastest};
+constinit std::atomic<fast::UpdateFunction> fast::update{first_update};
+constinit std::atomic<fast::CopyFunction> fast::copy{first_copy};
 
 std::uint32_t crc32c_portable(std::uint32_t crc, ConstBytes data) {
   return ~by_tables(~crc, data.data(), data.size());

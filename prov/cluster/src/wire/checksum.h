@@ -20,6 +20,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string_view>
 
@@ -66,18 +67,31 @@ namespace fast {
 /// Continues the state of a CRC over `size` bytes. The state is the inverted checksum (see crc32c()).
 using UpdateFunction = std::uint32_t (*)(std::uint32_t state, const std::byte* at, std::size_t size);
 
+/// Copies the `size` bytes to `to`, and continues the state over the copy.
+using CopyFunction = std::uint32_t (*)(std::uint32_t state, std::byte* to, const std::byte* at,
+                                       std::size_t size);
+
 struct Implementation {
   std::string_view name;
   UpdateFunction update;
+  CopyFunction copy;
 };
+
+/// A CopyFunction in two steps. The second step finds in the nearest cache what the first one has written.
+template <UpdateFunction kUpdate>
+std::uint32_t copy_and_update(std::uint32_t state, std::byte* to, const std::byte* at, std::size_t size) {
+  if (size > 0) std::memcpy(to, at, size);
+  return kUpdate(state, to, size);
+}
 
 /// Returns the implementations whose instructions this processor has, with the fastest first. If the result
 /// is empty, the processor can only use tables.
 std::span<const Implementation> implementations();
 
-/// The function that crc32c() uses. At first, this is find_fastest() (checksum.cc), which stores the fastest
-/// implementation here.
+/// The functions that crc32c() and crc32c_copy() use. At first, these are functions that find the fastest
+/// implementation and store it in these variables.
 extern std::atomic<UpdateFunction> update;
+extern std::atomic<CopyFunction> copy;
 
 }  // namespace fast
 
@@ -85,6 +99,11 @@ extern std::atomic<UpdateFunction> update;
 /// the checksum of `a` followed by `b`.
 inline std::uint32_t crc32c(std::uint32_t crc, ConstBytes data) {
   return ~fast::update.load(std::memory_order_relaxed)(~crc, data.data(), data.size());
+}
+
+/// Copies `data` to `to`, which it must not overlap, and does what crc32c() does. It reads `data` once.
+inline std::uint32_t crc32c_copy(std::uint32_t crc, std::byte* to, ConstBytes data) {
+  return ~fast::copy.load(std::memory_order_relaxed)(~crc, to, data.data(), data.size());
 }
 
 }  // namespace cluster::wire

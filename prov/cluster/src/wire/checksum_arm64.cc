@@ -36,7 +36,8 @@ struct Arm64Instructions {
 namespace cluster::wire::fast {
 namespace {
 
-constexpr std::array<Implementation, 1> kImplementations{{{"chained", Chains<Arm64Instructions>::update}}};
+constexpr UpdateFunction kChained = Chains<Arm64Instructions>::update;
+constexpr std::array<Implementation, 1> kImplementations{{{"chained", kChained, copy_and_update<kChained>}}};
 
 }  // namespace
 

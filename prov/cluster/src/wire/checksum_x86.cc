@@ -97,6 +97,23 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
 
 [[gnu::target("avx512f")]] __m512i load(const void* at) { return _mm512_loadu_si512(at); }
 
+/// Gives the blocks of the data, one after the other. If kCopies is true, copies them on the way.
+template <bool kCopies>
+struct Blocks {
+  const std::byte* at;
+  std::byte* to;
+
+  [[gnu::target("avx512f")]] __m512i block(std::size_t i) const {
+    const __m512i block = load(at + i * kBlock);
+    if constexpr (kCopies) _mm512_storeu_si512(to + i * kBlock, block);
+    return block;
+  }
+  void pass(std::size_t blocks) {
+    at += blocks * kBlock;
+    if constexpr (kCopies) to += blocks * kBlock;
+  }
+};
+
 /// Moves `sum` forward by the distance that `powers` stand for, and adds it to `block`.
 [[gnu::target("avx512f,vpclmulqdq")]] __m512i moved(__m512i sum, __m512i powers, __m512i block) {
   constexpr int kOfAllThree = 0x96;  // the truth table of a ^ b ^ c
@@ -113,26 +130,27 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
   return static_cast<std::uint32_t>(_mm_crc32_u64(early, words[1] ^ words[3] ^ words[5] ^ words[7]));
 }
 
-/// Continues the state over `blocks` whole blocks, at least four.
-[[gnu::target("avx512f,vpclmulqdq,sse4.2")]] std::uint32_t fold(std::uint32_t state, const std::byte* at,
-                                                                std::size_t blocks) {
+/// Continues the state over `count` whole blocks, at least four.
+template <bool kCopies>
+[[gnu::target("avx512f,vpclmulqdq,sse4.2")]] std::uint32_t fold(std::uint32_t state, Blocks<kCopies> data,
+                                                                std::size_t count) {
   const __m512i turn = _mm512_set4_epi64(kPowers[kTurnWords], kPowers[kTurnWords + 1], kPowers[kTurnWords],
                                          kPowers[kTurnWords + 1]);
   const __m512i before = _mm512_zextsi128_si512(_mm_cvtsi32_si128(static_cast<int>(state)));
-  __m512i first = _mm512_xor_si512(load(at), before);
-  __m512i second = load(at + kBlock);
-  __m512i third = load(at + 2 * kBlock);
-  __m512i fourth = load(at + 3 * kBlock);
-  at += kTurn;
-  blocks -= kSums;
-  for (; blocks >= kSums; blocks -= kSums, at += kTurn) {
-    first = moved(first, turn, load(at));
-    second = moved(second, turn, load(at + kBlock));
-    third = moved(third, turn, load(at + 2 * kBlock));
-    fourth = moved(fourth, turn, load(at + 3 * kBlock));
+  __m512i first = _mm512_xor_si512(data.block(0), before);
+  __m512i second = data.block(1);
+  __m512i third = data.block(2);
+  __m512i fourth = data.block(3);
+  data.pass(kSums);
+  count -= kSums;
+  for (; count >= kSums; count -= kSums, data.pass(kSums)) {
+    first = moved(first, turn, data.block(0));
+    second = moved(second, turn, data.block(1));
+    third = moved(third, turn, data.block(2));
+    fourth = moved(fourth, turn, data.block(3));
   }
-  for (; blocks > 0; --blocks, at += kBlock) {
-    const __m512i last = moved(first, turn, load(at));
+  for (; count > 0; --count, data.pass(1)) {
+    const __m512i last = moved(first, turn, data.block(0));
     first = second;
     second = third;
     third = fourth;
@@ -149,10 +167,19 @@ alignas(kBlock) constexpr auto kJoining = make_joining();
 std::uint32_t folded(std::uint32_t state, const std::byte* at, std::size_t size) {
   if (size < kFoldedMin) return chained(state, at, size);
   const std::size_t whole = size - size % kBlock;
-  return chained(fold(state, at, whole / kBlock), at + whole, size - whole);
+  return chained(fold(state, Blocks<false>{at, nullptr}, whole / kBlock), at + whole, size - whole);
 }
 
-constexpr std::array<Implementation, 2> kImplementations{{{"folded", folded}, {"chained", chained}}};
+/// Does the same, and stores each vector that it has loaded.
+std::uint32_t folded_copy(std::uint32_t state, std::byte* to, const std::byte* at, std::size_t size) {
+  if (size < kFoldedMin) return copy_and_update<chained>(state, to, at, size);
+  const std::size_t whole = size - size % kBlock;
+  return copy_and_update<chained>(fold(state, Blocks<true>{at, to}, whole / kBlock), to + whole, at + whole,
+                                  size - whole);
+}
+
+constexpr std::array<Implementation, 2> kImplementations{
+    {{"folded", folded, folded_copy}, {"chained", chained, copy_and_update<chained>}}};
 
 }  // namespace
 

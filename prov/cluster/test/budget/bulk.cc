@@ -174,6 +174,9 @@ int main(int argc, char** argv) {
   if (sender.counters.frames_retransmitted != 0) fail("a retransmission");
   if (sender.memory != receiver.memory) fail("the data");
   std::printf("frames %llu\n", static_cast<unsigned long long>(sender.link.frames()));
+  const Counters& counters = receiver.counters;
+  const std::uint64_t again = counters.bytes_received - counters.bytes_checked_in_copy;
+  std::printf("read again %.3f\n", static_cast<double>(again) / static_cast<double>(counters.bytes_received));
   sender.link.join(nullptr);  // one of them ends first
   receiver.link.join(nullptr);
   return 0;

@@ -2,6 +2,8 @@
 // arrive intact in runs, over a bad network too. Damaged or duplicate frames are handled one by one.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 #include "support/node.h"
@@ -64,6 +66,45 @@ TEST_F(RunArrival, LongMessagesArriveIntact) {
   EXPECT_EQ(b.counters().frames_duplicate, 0u);
 }
 
+/// The rest begins or ends messages, requests and bursts: those frames are checked first and copied then.
+TEST_F(RunArrival, MostBytesAreCheckedWhileTheyAreCopied) {
+  for (const std::size_t length : {60'000, 1024 * 1024}) {
+    const Counters before = b.counters();
+    exchange({length, length});
+    const Counters after = b.counters();
+    const std::uint64_t all = after.bytes_received - before.bytes_received;
+    EXPECT_GT(after.bytes_checked_in_copy - before.bytes_checked_in_copy, all * 8 / 10) << length;
+  }
+}
+
+/// Their memory is in several pieces, or too small for the message.
+TEST_F(RunArrival, ReceivesInPiecesOrTooShortGetWhatBelongsThere) {
+  const std::vector<std::byte> message = content(50'000, 1);
+  const ConstBytes source(message);
+  std::vector<std::byte> memory(message.size() + 3 * 64);
+  const std::array<Bytes, 3> pieces{Bytes(memory).first(7), Bytes(memory).subspan(71, 20'001),
+                                    Bytes(memory).subspan(20'136, 10'000)};
+  ASSERT_EQ(b.engine.receive({.slices = pieces}), Status::ok);
+  ASSERT_EQ(a.engine.send({.slices = {&source, 1}, .length = message.size()}), Status::ok);
+  std::size_t received = 0;
+  for (int turns = 0; received == 0 && turns < 200'000; ++turns) {
+    clock.advance(5us);
+    a.engine.poll();
+    b.engine.poll();
+    b.received.drain(
+        1, [](const protocol::Completion&) { return true; }, [&](protocol::Completion&) { ++received; });
+  }
+  ASSERT_EQ(received, 1U);
+  std::vector<std::byte> expected(memory.size());
+  std::size_t from = 0;
+  for (const Bytes piece : pieces) {
+    std::copy_n(&message[from], piece.size(),
+                &expected[static_cast<std::size_t>(piece.data() - memory.data())]);
+    from += piece.size();
+  }
+  EXPECT_EQ(memory, expected);
+}
+
 TEST_F(RunArrival, AlsoOverABadNetwork) {
   network.conditions.loss = 0.03;
   network.conditions.duplicate = 0.03;
@@ -75,6 +116,7 @@ TEST_F(RunArrival, AlsoOverABadNetwork) {
 TEST_F(RunArrival, DamagedFramesDropOnlyWhatStandsBehindThem) {
   network.conditions.corrupt = 0.02;
   exchange({60'000, 200'000, 300'000});
+  EXPECT_GT(b.counters().bytes_checked_in_copy, 0u);
   EXPECT_GT(b.counters().refused_checksum + b.counters().refused_malformed, 0u);
 }
 

@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <optional>
 #include <vector>
 
 #include "conformance/link_station.h"
@@ -222,6 +223,68 @@ TEST_F(AsideReceiverTest, AFloodOfKeepAlivesIsSeenToGoOn) {
   clock.at += link::Thinning::kAsideInterval;
   EXPECT_GT(receive(), 0U) << "some wait aside, where the engine counts them";
   EXPECT_FALSE(wakes());
+}
+
+/// The headers of a receiver are made ready after use, because looks that find nothing must cost little.
+class UdpReceiverTest : public ::testing::Test {
+ protected:
+  UdpReceiverTest() {
+    int error = 0;
+    port = UdpPort::open(test::loopback(SocketAddress::Family::v4), error);
+    caller = UdpPort::open(test::loopback(SocketAddress::Family::v4), error);
+    path = link::Path{port->name(), {}, false};
+    receiver.emplace(port, port->socket(), kBuffers, UdpReceiver::Timestamps::yes, world.environment);
+    sender.emplace(caller, world.counters);
+  }
+  /// Sends `count` frames of equal size, which the kernel joins.
+  void send(std::size_t count, std::size_t size) {
+    std::vector<link::OutFrame> out(count);
+    for (link::OutFrame& frame : out) {
+      frame.path = &path;
+      frame.add(ConstBytes(content).first(size));
+    }
+    ASSERT_EQ(sender->send(out), count);
+  }
+  /// The number of bytes in all frames, each of which must have come from the caller by now.
+  std::size_t receive(std::size_t segment) {
+    std::size_t bytes = 0;
+    for (std::size_t count = 1; count != 0;) {
+      count = receiver->receive(frames);
+      for (const link::InFrame& frame : std::span(frames).first(count)) {
+        EXPECT_EQ(frame.from.to, caller->name());
+        EXPECT_EQ(frame.segment, segment);
+        EXPECT_NE(frame.arrived, kNever);
+        bytes += frame.bytes.size();
+      }
+    }
+    return bytes;
+  }
+
+  static constexpr std::size_t kBuffers = 4;
+  test::World world;
+  std::shared_ptr<UdpPort> port;
+  std::shared_ptr<UdpPort> caller;
+  link::Path path;
+  std::array<std::byte, 1000> content{};
+  std::optional<UdpReceiver> receiver;
+  std::optional<UdpSender> sender;
+  std::array<link::InFrame, 2 * kBuffers> frames;
+};
+
+TEST_F(UdpReceiverTest, ASuperFrameAfterLoneFramesHasItsSegmentSize) {
+  for (int round = 0; round < 3; ++round) {
+    for (std::size_t size = 1; size < 2 * kBuffers; ++size) send(1, size);
+    EXPECT_EQ(receive(0), kBuffers * (2 * kBuffers - 1));
+    send(8, content.size());
+    EXPECT_EQ(receive(content.size()), 8 * content.size());
+    EXPECT_EQ(receive(0), 0U) << "a look that finds nothing";
+  }
+}
+
+TEST_F(UdpReceiverTest, NoSpaceForFramesMakesNoCall) {
+  send(1, 10);
+  EXPECT_EQ(receiver->receive({}), 0U);
+  EXPECT_EQ(receive(0), 10U);
 }
 
 }  // namespace

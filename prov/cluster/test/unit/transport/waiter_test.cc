@@ -59,9 +59,10 @@ TEST_F(WaiterTest, ASourceThatComesWakesThoseThatSleep) {
   EXPECT_FALSE(waiter.complete());
   waiter.dispatch();
   EXPECT_EQ(source.events, 0) << "only the alarm";
-  EXPECT_TRUE(sleeps());
   waiter.begin_arming();
+  waiter.set_alarm_by(kNever, os::SystemClock().now());
   EXPECT_TRUE(waiter.complete());
+  EXPECT_TRUE(sleeps());
 }
 
 TEST_F(WaiterTest, AnEventGoesToItsSourceUntilThatIsGone) {
@@ -147,6 +148,9 @@ TEST_F(WaiterTest, TheEarliestDeadlineWakes) {
   waiter.set_alarm_if_earlier(kNever);
   EXPECT_TRUE(wakes()) << "a later one changes nothing";
   waiter.dispatch();
+  EXPECT_TRUE(waiter.may_sleep());
+  EXPECT_TRUE(wakes()) << "as long as no thread has armed";
+  waiter.set_alarm_by(kNever, now);
   EXPECT_TRUE(sleeps());
   EXPECT_TRUE(waiter.may_sleep());
   waiter.set_alarm_by(Time::min(), now);

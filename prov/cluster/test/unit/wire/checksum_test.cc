@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <string>
@@ -29,6 +30,10 @@ std::uint32_t by(const fast::Implementation& way, std::uint32_t crc, ConstBytes 
   return ~way.update(~crc, data.data(), data.size());
 }
 
+std::uint32_t chosen_copy(std::uint32_t state, std::byte* to, const std::byte* at, std::size_t size) {
+  return ~crc32c_copy(~state, to, {at, size});
+}
+
 std::uint32_t chosen(std::uint32_t state, const std::byte* at, std::size_t size) {
   return ~crc32c(~state, {at, size});
 }
@@ -40,7 +45,8 @@ std::uint32_t tables(std::uint32_t state, const std::byte* at, std::size_t size)
 class ChecksumWay : public testing::TestWithParam<fast::Implementation> {};
 
 std::vector<fast::Implementation> all_ways() {
-  std::vector<fast::Implementation> implementations{{"chosen", chosen}, {"tables", tables}};
+  std::vector<fast::Implementation> implementations{{"chosen", chosen, chosen_copy},
+                                                    {"tables", tables, fast::copy_and_update<tables>}};
   for (const fast::Implementation& way : fast::implementations()) implementations.push_back(way);
   return implementations;
 }
@@ -96,6 +102,20 @@ TEST_P(ChecksumWay, AgreesForLongData) {
   for (std::size_t size = 4000; size < bytes.size() - 8; size += 997) {
     const ConstBytes data = ConstBytes(bytes).subspan(size % 8, size);
     ASSERT_EQ(by(GetParam(), kBefore, data), crc32c_portable(kBefore, data)) << size;
+  }
+}
+
+TEST_P(ChecksumWay, CopiesWhatItReadsAndNothingElse) {
+  const std::vector<std::byte> bytes = noise(3000);
+  for (std::size_t size = 0; size < 2900; ++size) {
+    const ConstBytes data = ConstBytes(bytes).subspan(size % 67, size);
+    const std::size_t shift = size % 61;
+    std::vector<std::byte> target(shift + size + 64, std::byte{0x5a});
+    std::vector<std::byte> expected = target;
+    std::copy(data.begin(), data.end(), expected.begin() + static_cast<std::ptrdiff_t>(shift));
+    ASSERT_EQ(~GetParam().copy(~kBefore, &target[shift], data.data(), size), crc32c_portable(kBefore, data))
+        << size;
+    ASSERT_EQ(target, expected) << size;
   }
 }
 

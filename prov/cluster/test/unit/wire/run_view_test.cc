@@ -1,6 +1,7 @@
 // Frames that continue each other: the view finds all of them and accepts none that differs.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -107,6 +108,60 @@ TEST(RunView, EveryFlippedBitEndsTheRun) {
     page[bit / 8] ^= std::byte{1} << (bit % 8);
     ASSERT_EQ(count_of(page), bit / 8 / length) << "bit " << bit;
   }
+}
+
+/// Payloads, one behind the other, of a run with this page; `count` is set to the number of frames.
+Page stored_from(const Page& page, std::size_t& count) {
+  FrameView first;
+  EXPECT_EQ(admit(page, first), Refusal::none);
+  RunView run;
+  EXPECT_TRUE(match_run(page, first, run));
+  Page place(run.size());
+  check_run(run, place);
+  EXPECT_TRUE(run.stored);
+  count = run.count;
+  place.resize(run.size());
+  return place;
+}
+
+TEST(RunView, PayloadsAreStoredWhileTheyAreChecked) {
+  for (const std::size_t part : {1u, 63u, 100u, 255u, 256u, 320u, 1000u, 1417u}) {
+    Shape shape;
+    shape.part = part;
+    const Page page = frames(shape, 5);
+    std::size_t count = 0;
+    const Page stored = stored_from(page, count);
+    ASSERT_EQ(count, 5u) << part;
+    for (std::uint32_t i = 0; i < 5; ++i) {
+      const Page one = frame(shape, i);
+      EXPECT_TRUE(std::equal(one.end() - static_cast<std::ptrdiff_t>(part), one.end(), &stored[i * part]))
+          << part;
+    }
+  }
+}
+
+TEST(RunView, ADamagedPayloadEndsTheRunThatIsStored) {
+  const Page good = frames({}, 3);
+  const std::size_t length = good.size() / 3;
+  for (std::size_t byte = 2 * length - kPart; byte < 2 * length; ++byte) {
+    Page page = good;
+    page[byte] ^= std::byte{1};
+    std::size_t count = 0;
+    stored_from(page, count);
+    ASSERT_EQ(count, 1u) << byte;
+  }
+}
+
+TEST(RunView, APlaceThatIsTooSmallIsNotUsed) {
+  const Page page = frames({}, 3);
+  FrameView first;
+  ASSERT_EQ(admit(page, first), Refusal::none);
+  RunView run;
+  ASSERT_TRUE(match_run(page, first, run));
+  Page place(run.size() - 1);
+  EXPECT_TRUE(check_run(run, place));
+  EXPECT_FALSE(run.stored);
+  EXPECT_EQ(place, Page(place.size()));
 }
 
 TEST(RunView, WhatIsOtherwiseWithARightChecksumEndsTheRun) {
