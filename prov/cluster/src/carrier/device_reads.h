@@ -1,16 +1,22 @@
-// The interface by which RDMA devices carry the bytes of long messages. The receiver's device reads them out
-// of the sender's memory, and neither processor copies them. A transport that drives such a device (verbs/)
-// implements this interface for each peer that another transport reaches. The segments of the protocol still
-// take the peer's carrier:
+// The interface by which RDMA devices carry the bytes of long messages, remote writes and remote reads. The
+// device of the side that gets the bytes reads them out of the other side's memory, and neither processor
+// copies them. A transport that drives such a device (verbs/) implements this interface for each peer that
+// another transport reaches. The segments of the protocol still take the peer's carrier:
 //
-//   receiver   expose       asks the sender to let the receiver's device read the message
-//   sender     exposed      says where the message lies, or that the device cannot read it
+//   receiver   expose         asks the sender to let the receiver's device read the message or write
+//   sender     exposed        says where the bytes lie, or that the device cannot read them
 //   receiver   (the device reads)
-//   receiver   done         as after any long message
+//   receiver   done           as after any long message or write
 //
-// Everything here is an offer. If the sender cannot expose the message, or if a read fails, the receiver
-// pulls the bytes that it lacks as segments. Only the receiver decides what it has, so no byte is lost, and
-// no message arrives twice.
+//   initiator  expose_region  asks the target of a remote read to let the initiator's device read the range
+//   target     exposed        as above
+//   initiator  (the device reads)
+//   initiator  device_over    ends the permission
+//
+// Everything here is an offer. If the peer cannot expose the bytes, or if a read fails, the side that gets the
+// bytes pulls what it lacks as segments. Only this side decides what it has, so no byte is lost, and no
+// message arrives twice. A device writes only to memory of its own side. So the target of a write checks the
+// region itself, and ends the device's access when the region is closed.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +36,7 @@ struct ExposedMemory {
 
 class DeviceReads {
  public:
-  // --- this side reads. `id`: a receive of this side ---
+  // --- this side reads. `id`: a receive of this side, a remote read, or a remote write of the peer ---
   /// Returns true if read() may be called now. If not, begins to connect the devices of both sides, so that
   /// it may be called for a later message.
   virtual bool ready() = 0;
@@ -40,11 +46,11 @@ class DeviceReads {
   /// Ends the read without a report. When this function returns, the device writes nothing more.
   virtual void abandon(std::uint32_t id) = 0;
 
-  // --- the peer reads. `id`: a message of this side ---
+  // --- the peer reads. `id`: a message or write of this side, or a grant (ReadGrant) ---
   /// Lets the peer's device read these bytes, until conceal(). Returns false if that is not possible.
   virtual bool expose(std::uint32_t id, ConstBytes bytes, ExposedMemory& exposed) = 0;
-  /// When this function returns, the peer's device reads nothing more of the message. Does nothing if the
-  /// message was not exposed.
+  /// When this function returns, the peer's device reads nothing more of these bytes. Does nothing if they
+  /// were not exposed.
   virtual void conceal(std::uint32_t id) = 0;
 
   /// Handles a segment of the kind queue_pair.

@@ -144,6 +144,8 @@ struct ReadRequest : IncomingRequest {
   ReadRequest() : IncomingRequest(Kind::read) {}
 
   RmaRange range;
+  std::uint32_t grant = 0;  ///< the target's ReadGrant, if `granted`
+  bool granted = false;
 };
 
 /// One range of a peer's write, as the first segment of the range describes it.
@@ -160,6 +162,8 @@ struct WriteTarget : IncomingRequest {
   WriteTarget() : IncomingRequest(Kind::write_target) {}
 
   RemoteWrite write;
+  HeldRange held;           ///< the device of this side writes to it
+  Hook<WriteTarget> holds;  ///< PullReceiver::holding_
 };
 
 using IncomingPool = RequestPool<IncomingRequest, RecvRequest, MultiRecvBuffer, ReadRequest, WriteTarget>;

@@ -46,10 +46,8 @@ void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment)
 
 void RendezvousProtocol::on_expose(Channel& channel, const wire::Segment& segment) {
   OutgoingRequest* const found = outgoing_.find(channel, segment.id);
-  if (found == nullptr || found->state != OutgoingRequest::State::announced ||
-      found->kind != OutgoingRequest::Kind::message)
-    return context_.refuse_segment();
-  auto& request = static_cast<SendRequest&>(*found);
+  if (found == nullptr || found->state != OutgoingRequest::State::announced) return context_.refuse_segment();
+  auto& request = static_cast<PulledRequest&>(*found);
   if (request.done || segment.total == 0 || segment.offset > request.length ||
       segment.total > request.length - segment.offset)
     return context_.refuse_segment();

@@ -1,12 +1,12 @@
 // The transport over an RDMA device. It reaches no peer by itself. It assists the network: if a peer that the
 // network reaches has a device, too, the device of the receiver reads long messages out of the memory of the
-// sender (carrier/device_reads.h). First contact, order, acknowledgements and the death of peers stay with
-// the network, so a broken device costs time and no message.
+// sender (carrier/device_reads.h). It reads long remote writes and reads in the same way. First contact, order,
+// acknowledgements and the death of peers stay with the network, so a broken device costs time and no message.
 //
 // The first long message from a peer makes the receiver offer a queue pair, and travels in frames. The two
 // sides connect their queue pairs by segments of the kind queue_pair, which either side may send first:
 //
-//   none       -- this side has a long message to read --> offered (sends its queue pair)
+//   none       -- this side has long bytes to read --> offered (sends its queue pair)
 //   none       -- the peer's queue pair arrives --> connected (sends its queue pair)
 //   offered    -- the peer's queue pair arrives --> connected
 //   any        -- an error, or the peer has closed its queue pair --> none; the next offer has to wait
