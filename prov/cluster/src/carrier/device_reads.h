@@ -13,14 +13,19 @@
 //   initiator  (the device reads)
 //   initiator  device_over    ends the permission
 //
+// If the bytes do not lie in one piece on both sides, each piece is exposed and read in turn.
+//
 // Everything here is an offer. If the peer cannot expose the bytes, or if a read fails, the side that gets the
 // bytes pulls what it lacks as segments. Only this side decides what it has, so no byte is lost, and no
 // message arrives twice. A device writes only to memory of its own side. So the target of a write checks the
 // region itself, and ends the device's access when the region is closed.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "wire/segment.h"
@@ -60,12 +65,18 @@ class DeviceReads {
   ~DeviceReads() = default;
 };
 
-/// Returns `length` bytes of the slices from `offset` on if they are contiguous, otherwise nothing.
+/// Shorter pieces of memory are not read by a device: to register them takes as long as to copy them.
+inline constexpr std::size_t kDeviceMin = 32 * 1024;
+
+/// Returns the bytes of the slices from `offset` on that are contiguous, at most `length`. Returns nothing if
+/// they are too few for a device.
 template <typename Slice>
 Slice contiguous(std::span<const Slice> slices, std::size_t offset, std::size_t length) {
   for (const Slice& slice : slices) {
-    if (offset < slice.size())
-      return length <= slice.size() - offset ? slice.subspan(offset, length) : Slice{};
+    if (offset < slice.size()) {
+      const std::size_t count = std::min(length, slice.size() - offset);
+      return count < kDeviceMin ? Slice{} : slice.subspan(offset, count);
+    }
     offset -= slice.size();
   }
   return {};

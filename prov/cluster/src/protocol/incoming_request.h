@@ -30,6 +30,7 @@ struct PullProgress {
   std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: none
   /// How far a read by an RDMA device has got. Until it is over, nothing is pulled.
   enum class Device : std::uint8_t { none, asked, reading } device = Device::none;
+  std::size_t device_part = 0;  ///< bytes that it reads, or is to read, behind those that have arrived
 
   bool complete() const { return arrived + copied == wanted; }
   std::size_t in_flight() const { return requested - arrived; }

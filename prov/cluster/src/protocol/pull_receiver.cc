@@ -10,9 +10,6 @@ namespace {
 using Kind = IncomingRequest::Kind;
 using Device = PullProgress::Device;
 
-/// Shorter messages are pulled as segments: to register memory with a device takes as long as to copy them.
-constexpr std::size_t kDeviceMin = 32 * 1024;
-
 /// Returns how many bytes to request next. Returns 0 if nothing is to be requested now.
 std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) {
   if (request.pull.source != 0) return DirectCopy::next_pull(request.pull);
@@ -76,21 +73,27 @@ void PullReceiver::start(IncomingRequest& request) {
   schedule(budget);
 }
 
-/// Asks the peer to let this side's device read the bytes. Returns false if that is not possible.
+/// Asks the peer to let this side's device read the next bytes. Returns false if that is not possible. All
+/// bytes before them have arrived.
 bool PullReceiver::ask_for_device(IncomingRequest& request) {
   Channel& channel = *request.channel;
-  const std::size_t wanted = request.pull.wanted;
-  if (wanted < kDeviceMin) return false;
-  const bool one_piece = request.kind == Kind::write_target ||
-                         !carrier::contiguous(request.buffers(), request.base, wanted).empty();
-  if (!one_piece || !channel.reads->ready()) return false;
-  request.pull.device = Device::asked;
+  PullProgress& pull = request.pull;
+  const std::size_t left = pull.wanted - pull.arrived;
+  if (left < carrier::kDeviceMin) return false;
+  const std::size_t part =
+      request.kind == Kind::write_target
+          ? left
+          : carrier::contiguous(request.buffers(), request.base + pull.arrived, left).size();
+  if (part == 0 || !channel.reads->ready()) return false;
+  pull.device = Device::asked;
+  pull.device_part = part;
   ++device_reads_;
-  wire::Segment ask{.kind = wire::SegmentKind::expose, .peer_id = request.id, .total = wanted};
+  wire::Segment ask{
+      .kind = wire::SegmentKind::expose, .peer_id = request.id, .offset = pull.arrived, .total = part};
   if (request.kind == Kind::read) {
     const RmaIov& remote = static_cast<const ReadRequest&>(request).range.remote;
     ask.kind = wire::SegmentKind::expose_region;
-    ask.offset = remote.address;
+    ask.offset = remote.address + pull.arrived;
     ask.key = remote.key;
   } else {
     ask.id = request.sender_id;
@@ -99,17 +102,20 @@ bool PullReceiver::ask_for_device(IncomingRequest& request) {
   return true;
 }
 
-/// Returns the memory to which a device writes the bytes of the request. Holds the region of a peer's write.
-/// If the region has been closed, returns nothing.
+/// Returns the memory to which the device writes the next bytes of the request. Holds the region of a peer's
+/// write. If the region has been closed, returns nothing.
 Bytes PullReceiver::device_target(IncomingRequest& request) {
-  const std::size_t wanted = request.pull.wanted;
-  if (request.kind != Kind::write_target) return carrier::contiguous(request.buffers(), request.base, wanted);
+  const PullProgress& pull = request.pull;
+  if (request.kind != Kind::write_target)
+    return carrier::contiguous(request.buffers(), request.base + pull.arrived, pull.device_part);
   auto& target = static_cast<WriteTarget&>(request);
-  const std::optional<HeldRange> held = context_.bindings.regions->hold(target.write.iov, Access::write);
+  const RmaIov& all = target.write.iov;
+  const RmaIov part{all.address + pull.arrived, all.key, pull.device_part};
+  const std::optional<HeldRange> held = context_.bindings.regions->hold(part, Access::write);
   if (!held) return {};
   target.held = *held;
   holding_.push_back(target);
-  return {held->begin, wanted};
+  return {held->begin, pull.device_part};
 }
 
 /// No device writes to the region of a peer's write any more.
@@ -149,9 +155,11 @@ void PullReceiver::on_exposed(Channel& channel, const wire::Segment& segment) {
   IncomingRequest* const request = pool_.find(segment.peer_id);
   const bool known =
       request != nullptr && request->channel == &channel && request->pull.device == Device::asked;
-  const std::size_t wanted = known ? request->pull.wanted : 0;
-  if (!known || (segment.total != 0 && segment.total != wanted)) return context_.refuse_segment();
+  if (!known || (segment.total != 0 && segment.total < carrier::kDeviceMin) ||
+      segment.total > request->pull.device_part)
+    return context_.refuse_segment();
   if (segment.total == 0 || channel.reads == nullptr) return device_read(channel, request->id, 0);
+  request->pull.device_part = segment.total;
   if (request->kind == Kind::read) {
     auto& read = static_cast<ReadRequest&>(*request);
     read.grant = segment.id;
@@ -165,14 +173,17 @@ void PullReceiver::on_exposed(Channel& channel, const wire::Segment& segment) {
   request->pull.device = Device::reading;
 }
 
-/// If the device has failed, pulls the bytes that it has not read.
+/// Goes on with the next piece of memory, if there is one. If the device has failed, pulls the bytes that it
+/// has not read.
 void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
   IncomingRequest* const request = pool_.find(id);
   if (request == nullptr || request->channel != &channel || request->pull.device == Device::none) return;
   request->pull.device = Device::none;
   --device_reads_;
   release_region(*request);
-  request->pull.requested = request->pull.arrived = bytes;
+  const bool whole_part = bytes != 0 && bytes == request->pull.device_part;
+  request->pull.arrived += bytes;
+  request->pull.requested = request->pull.arrived;
   context_.counters.bytes_read += bytes;
   if (request->kind == Kind::read) end_grant(static_cast<ReadRequest&>(*request), bytes);
   if (request->pull.complete()) {
@@ -182,6 +193,7 @@ void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t b
                                       : counters.device_puts);
     return finish(*request);
   }
+  if (whole_part && channel.reads != nullptr && ask_for_device(*request)) return;
   ++context_.counters.device_reads_failed;
   PullBudget& budget = budget_of(channel);
   budget.waiting.push_back(*request);

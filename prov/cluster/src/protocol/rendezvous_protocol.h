@@ -15,7 +15,7 @@ class RendezvousProtocol : MessengerParts {
   bool announce(SendRequest& request);
   /// Queues a range of a message or write that the receiver requests.
   void on_pull(Channel& channel, const wire::Segment& segment);
-  /// Lets the receiver's device read a message or write, and says whether it may.
+  /// Lets the receiver's device read a message or write, and says how much of it lies in one piece.
   void on_expose(Channel& channel, const wire::Segment& segment);
   /// Posts one range of the request at the head of the bulk queue. If the request has more ranges, it then
   /// moves to the end of the queue. Returns false if the carrier has no space.

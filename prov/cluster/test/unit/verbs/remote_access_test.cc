@@ -200,6 +200,58 @@ TEST_F(RemoteDeviceTest, SeveralRangesAreOneOperation) {
   EXPECT_EQ(b->counters().device_gets, 2u);
 }
 
+TEST_F(RemoteDeviceTest, LocalBuffersOfSeveralPieces) {
+  connect_for_access();
+  const std::vector<std::byte> bytes = pattern(kLong, 19);
+  const std::array<ConstBytes, 3> slices{ConstBytes(bytes).first(50'001),
+                                         ConstBytes(bytes).subspan(50'001, 1'500'000),
+                                         ConstBytes(bytes).subspan(1'550'001)};
+  const RmaIov range{kStart, kKey, kLong};
+  protocol::WriteOp write;
+  write.remote = {&range, 1};
+  write.slices = slices;
+  write.length = kLong;
+  ASSERT_EQ(b->engine.write(write), Status::ok);
+  EXPECT_EQ(outcome().status, Status::ok);
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), memory.begin() + kMargin));
+  EXPECT_EQ(a->counters().device_puts, 1u);
+  EXPECT_EQ(a->counters().bytes_read, kLong);
+  EXPECT_EQ(writes.value(), 2u);
+
+  std::vector<std::byte> into(kLong);
+  const std::array<Bytes, 2> targets{Bytes(into).first(1'200'003), Bytes(into).subspan(1'200'003)};
+  protocol::ReadOp read;
+  read.remote = {&range, 1};
+  read.slices = targets;
+  read.length = kLong;
+  ASSERT_EQ(b->engine.read(read), Status::ok);
+  EXPECT_EQ(outcome().status, Status::ok);
+  EXPECT_TRUE(into == bytes);
+  pass(*a, *b);
+  EXPECT_EQ(b->counters().device_gets, 1u);
+  EXPECT_EQ(reads.value(), 1u) << "two grants, one read";
+  EXPECT_FALSE(fabric.knows(into) || fabric.knows(bytes) || fabric.knows(memory));
+}
+
+/// What a device has read of the pieces before it fails does not travel again.
+TEST_F(RemoteDeviceTest, AFailureInTheSecondPieceCostsNoByte) {
+  connect_for_access();
+  const std::vector<std::byte> bytes = pattern(kLong, 20);
+  const std::array<ConstBytes, 2> slices{ConstBytes(bytes).first(1'500'000),
+                                         ConstBytes(bytes).subspan(1'500'000)};
+  const RmaIov range{kStart, kKey, kLong};
+  protocol::WriteOp write;
+  write.remote = {&range, 1};
+  write.slices = slices;
+  write.length = kLong;
+  fabric.fails_at = fabric.reads + 3;  // 1 MiB and the rest of the first piece, then 1 MiB and the rest
+  ASSERT_EQ(b->engine.write(write), Status::ok);
+  EXPECT_EQ(outcome().status, Status::ok);
+  EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), memory.begin() + kMargin));
+  EXPECT_EQ(a->counters().bytes_read, 1'500'000u + (1 << 20));
+  EXPECT_EQ(a->counters().device_reads_failed, 1u);
+}
+
 TEST_F(RemoteDeviceTest, AMessageComesAfterTheLongWriteBeforeIt) {
   connect_for_access();
   const std::vector<std::byte> bytes = pattern(kLong, 8);
