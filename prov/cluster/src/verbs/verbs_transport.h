@@ -134,6 +134,7 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   bool look_for(Peer&) override { return false; }
   void assist(Peer& peer) override;
   void close(Peer& peer) override;
+  void report_device(transport::DeviceStats& stats) const override;
   bool holds(const Peer& peer) const override;
 
   bool receive(transport::Turn& turn) override;
@@ -168,6 +169,7 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   std::unordered_map<std::uint32_t, ReaderConnection*>
       connections_;          ///< those with a queue pair, by its number
   std::size_t reading_ = 0;  ///< reads in progress
+  bool said_keeps_nothing_ = false;
   Time open_at_{};
   Time review_at_{};
   Time ask_at_{};

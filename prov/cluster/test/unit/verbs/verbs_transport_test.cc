@@ -25,6 +25,16 @@ TEST_F(VerbsTransportTest, TheDeviceReadsLongMessages) {
   EXPECT_EQ(a->counters().refused_segment + b->counters().refused_segment, 0u);
 }
 
+TEST_F(VerbsTransportTest, ReportsTheDevice) {
+  EXPECT_EQ(a->engine.stats()->device.name, "") << "it is not open yet";
+  connect();
+  const engine::EndpointStats seen = *a->engine.stats();
+  EXPECT_EQ(seen.device.name, "fake/1");
+  EXPECT_EQ(seen.device.queue_pairs, 1u);
+  EXPECT_EQ(seen.device.queue_pairs_max, places);
+  EXPECT_EQ(a->logged("keeps no registrations"), 1u);
+}
+
 TEST_F(VerbsTransportTest, ManyMessagesAtOnce) {
   connect();
   std::vector<std::vector<std::byte>> sent, got(40);
@@ -90,17 +100,38 @@ TEST_F(VerbsTransportTest, WhatADeviceRefusesTravelsInFrames) {
   EXPECT_EQ(a->counters().device_reads, 2u) << "the queue pair has not suffered";
 }
 
-TEST_F(VerbsTransportTest, AMessageOfSeveralBuffersTravelsInFrames) {
+TEST_F(VerbsTransportTest, BuffersOfSeveralPiecesAreReadPieceByPiece) {
   connect();
   const std::vector<std::byte> sent = pattern(kLong, 3);
   std::vector<std::byte> got(kLong);
   const std::array<ConstBytes, 2> slices{ConstBytes(sent).first(kLong / 3),
                                          ConstBytes(sent).subspan(kLong / 3)};
+  const std::array<Bytes, 3> targets{Bytes(got).first(40'000), Bytes(got).subspan(40'000, kLong / 2),
+                                     Bytes(got).subspan(40'000 + kLong / 2)};
+  ASSERT_EQ(a->engine.receive({.slices = targets, .ignore = ~std::uint64_t{0}}), Status::ok);
+  ASSERT_EQ(b->engine.send({.slices = slices, .length = kLong, .to = 0}), Status::ok);
+  pass_until([&] { return !take(a->received).empty(); }, *a, *b);
+  EXPECT_TRUE(got == sent);
+  EXPECT_EQ(a->counters().device_reads, 2u);
+  EXPECT_EQ(a->counters().bytes_read, 2 * kLong);
+  pass(*a, *b);
+  EXPECT_FALSE(fabric.knows(got) || fabric.knows(sent));
+}
+
+TEST_F(VerbsTransportTest, BehindAShortPieceTheRestTravelsInFrames) {
+  connect();
+  const std::vector<std::byte> sent = pattern(kLong, 4);
+  std::vector<std::byte> got(kLong);
+  const std::array<ConstBytes, 3> slices{ConstBytes(sent).first(kLong / 3),
+                                         ConstBytes(sent).subspan(kLong / 3, 100),
+                                         ConstBytes(sent).subspan(kLong / 3 + 100)};
   begin_receive(*a, got);
   ASSERT_EQ(b->engine.send({.slices = slices, .length = kLong, .to = 0}), Status::ok);
   pass_until([&] { return !take(a->received).empty(); }, *a, *b);
   EXPECT_TRUE(got == sent);
   EXPECT_EQ(a->counters().device_reads, 1u);
+  EXPECT_EQ(a->counters().bytes_read, kLong + kLong / 3);
+  EXPECT_EQ(a->counters().refused_segment + b->counters().refused_segment, 0u);
 }
 
 TEST_F(VerbsTransportTest, AQueuePairThatBreaksCostsNoMessage) {
