@@ -119,10 +119,25 @@ class Verbs(unittest.TestCase):
             self.put_and_get(one, handle, [seed])
             seed += 1
 
+    @staticmethod
+    def reader(process):
+        """What cluster-info says about the device that reads for the process; None if cluster-info is not built."""
+        program = os.path.join(Life.build, "util", "info", "cluster-info")
+        if not os.path.exists(program):
+            return None
+        shown = subprocess.run([program, "--json", "--pid", str(process.pid)], check=True, capture_output=True, text=True).stdout
+        return json.loads(shown)["processes"][0]["endpoints"][0]["readers"][0]
+
     def test_devices_carry_puts_and_gets(self):
         one, other, to_other, _ = self.pair()
         self.await_device_access(one, other, to_other)
         self.put_and_get(one, to_other, range(3000, 3010))
+        for reader in filter(None, map(self.reader, (one, other))):
+            self.assertEqual(reader["queue_pairs"], 1, reader)
+            self.assertGreater(reader["misses"], 0, reader)
+            if not reader["keeps_nothing_because"]:
+                self.assertGreater(reader["registrations"], 0, reader)
+                self.assertLessEqual(reader["registered_bytes"], reader["registered_bytes_max"])
         if not self.devices:
             self.assertNotIn("travel in frames again", one.log() + other.log())
         logs = []
