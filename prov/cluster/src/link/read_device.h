@@ -55,7 +55,7 @@ struct DeviceReadEnd {
 struct DeviceMemoryUse {
   std::uint64_t hits = 0;     ///< uses of a registration that was kept
   std::uint64_t misses = 0;   ///< uses for which memory was registered
-  std::uint64_t dropped = 0;  ///< kept registrations that ended because the application has changed the memory
+  std::uint64_t dropped = 0;  ///< kept registrations whose memory the application has changed
   std::size_t entries = 0;    ///< registrations now
   std::size_t bytes = 0;      ///< their length
   std::size_t bytes_max = 0;  ///< limit of what is kept
