@@ -99,6 +99,72 @@ class Verbs(unittest.TestCase):
             one.close()
             other.close()
 
+    def put_and_get(self, one, handle, seeds):
+        """Writes checked bytes into the region of the other, and reads them back; returns the longest time of both together."""
+        longest = 0
+        for seed in seeds:
+            begun = time.monotonic()
+            one.do(f"put p{seed} {LONG} {handle} {seed} 0")
+            end = one.end(f"p{seed}")
+            self.assertIsNotNone(end, f"{seed} never ends; {one.log()}")
+            self.assertEqual(end[0], 0, f"{end}; {one.log()}")
+            longest = max(longest, time.monotonic() - begun)
+        return longest
+
+    def await_device_access(self, one, other, handle):
+        """Writes and reads until both sides have connected."""
+        deadline, seed = time.monotonic() + VALIDATED_MAX * LATE, 2000
+        while "reads its long messages (queue pair" not in one.log() or "reads its long messages (queue pair" not in other.log():
+            self.assertLess(time.monotonic(), deadline, f"no queue pairs are connected; {other.log()}")
+            self.put_and_get(one, handle, [seed])
+            seed += 1
+
+    @staticmethod
+    def reader(process):
+        """What cluster-info says about the device that reads for the process; None if cluster-info is not built."""
+        program = os.path.join(Life.build, "util", "info", "cluster-info")
+        if not os.path.exists(program):
+            return None
+        shown = subprocess.run([program, "--json", "--pid", str(process.pid)], check=True, capture_output=True, text=True).stdout
+        return json.loads(shown)["processes"][0]["endpoints"][0]["readers"][0]
+
+    def test_devices_carry_puts_and_gets(self):
+        one, other, to_other, _ = self.pair()
+        self.await_device_access(one, other, to_other)
+        self.put_and_get(one, to_other, range(3000, 3010))
+        for reader in filter(None, map(self.reader, (one, other))):
+            self.assertEqual(reader["queue_pairs"], 1, reader)
+            self.assertGreater(reader["misses"], 0, reader)
+            if not reader["keeps_nothing_because"]:
+                self.assertGreater(reader["registrations"], 0, reader)
+                self.assertLessEqual(reader["registered_bytes"], reader["registered_bytes_max"])
+        if not self.devices:
+            self.assertNotIn("travel in frames again", one.log() + other.log())
+        logs = []
+        for process in (one, other):
+            process.do("quit")
+            process.process.wait(SECONDS_MAX)
+            logs.append(process.log())
+        if not self.devices:
+            self.assertRegex(logs[0], r"endpoint .* closed:.* device_gets=1[0-9]\b")
+            self.assertRegex(logs[1], r"endpoint .* closed:.* device_puts=1[0-9]\b")
+
+    def test_a_queue_pair_that_breaks_costs_no_put_and_no_get(self):
+        if self.devices:
+            self.skipTest("only the library that stands in for libibverbs breaks queue pairs")
+        for fault in ("read_error", "read_half", "read_silence", "read_remove", "read_refused", "read_lie"):
+            soft = {"FAKE_VERBS_SOFT": "1"} if fault == "read_lie" else {}
+            broken = {"FAKE_VERBS_FAULT": f"{fault}@5", **soft}
+            for writer, target in ((broken, soft), (soft, broken)):
+                one, other = self.start(1, **writer), self.start(2, **target)
+                to_other, _ = acquaint(one, other)
+                self.await_device_access(one, other, to_other)
+                longest = self.put_and_get(one, to_other, range(3000, 3006))
+                self.assertLess(longest, 2 * STILL_MAX * LATE, f"{fault}: {other.log()}")
+                self.assertIn("its long messages travel in frames again", one.log() + other.log(), fault)
+                one.close()
+                other.close()
+
     def works_by_verbs(self, process):
         """The path between queue pairs has been validated."""
         return " to queue pair " in process.log() and "works" in process.log().split(" to queue pair ", 1)[1].split("\n", 1)[0]

@@ -43,6 +43,19 @@ std::string paragraph(const std::string& text) {
   return lines + text.substr(begin) + "\n";
 }
 
+/// Describes the device that reads what is long.
+std::string reader_text(const Record& reader) {
+  const auto mib = [&](const char* fact) { return std::to_string(std::stoull(reader[fact]) >> 20) + " MiB"; };
+  std::string text = reader["device"] + " reads what is long over " + reader["queue_pairs"] + " of at most " +
+                     reader["queue_pairs_max"] + " queue pairs; it has " + reader["registrations"] +
+                     " registrations of memory (" + mib("registered_bytes") + "), found " + reader["hits"] +
+                     ", made " + reader["misses"];
+  if (!reader["keeps_nothing_because"].empty())
+    return text + ", and keeps none: " + reader["keeps_nothing_because"];
+  return text + ", gave up " + reader["dropped"] + " for memory that had changed, and keeps at most " +
+         mib("registered_bytes_max");
+}
+
 std::string setup_text(const Report& report) {
   const Record& endpoint = find(report, "endpoint");
   const Record& counters = find(report, "counters");
@@ -59,6 +72,7 @@ std::string setup_text(const Report& report) {
                                    : "; no shared memory: " + endpoint["why_no_shm"];
   for (const Record& record : report) {
     if (record.kind() == "device") ways += "; verbs " + record["text"] + ", " + record["state"];
+    if (record.kind() == "reader") ways += "; " + reader_text(record);
   }
   text += paragraph(ways);
   std::string totals = "counted:";

@@ -58,6 +58,8 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::group_end: return "group_end";
     case SegmentKind::expose: return "expose";
     case SegmentKind::exposed: return "exposed";
+    case SegmentKind::expose_region: return "expose_region";
+    case SegmentKind::device_over: return "device_over";
     case SegmentKind::queue_pair: return "queue_pair";
   }
   return "unknown";

@@ -29,8 +29,10 @@ INTERFACE = ("api", "provider")
 COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
 # Which workload runs the sources of some folders; "any" runs the others.
 WORKLOADS = {"groups": ("group/", "seal/group"), "rings": ("os/ring",), "connections": ("connection/", "engine/connection_")}
-# Mistakes whose names contain this word need hosts with RDMA devices, and long messages.
+# Mistakes whose names contain the first word need hosts with RDMA devices, and long messages. If they also
+# contain the second word, they need remote reads and writes instead.
 DEVICE = "device"
+REMOTE = "(remote)"
 # Other tests prove that the unchanged sources pass. These seeds only show that the copy is complete.
 UNCHANGED_SEEDS = 20
 
@@ -107,7 +109,7 @@ def detect(tree, mutation, options):
     workload = next((word for word, places in WORKLOADS.items() if name.startswith(places)), "any")
     more = ()
     if DEVICE in mutation[0]:
-        workload, more = "large", ("--devices",)
+        workload, more = "remote" if REMOTE in mutation[0] else "large", ("--devices",)
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload, more)
     path.write_text(before)
     if errors:

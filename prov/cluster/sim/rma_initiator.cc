@@ -58,7 +58,10 @@ void RmaInitiator::replace_region() {
   WatchedRegion& closing = *registered[random_.below(registered.size())];
   env_.trace.line("host %u closes region %llu", env_.self,
                   static_cast<unsigned long long>(closing.shape().key));
-  env_.regions.remove(closing.shape().key);
+  {
+    const AllocationMeter::Scope scope(&env_.memory);
+    env_.regions.remove(closing.shape().key);
+  }
   env_.rma.close(closing);
   register_region();
 }

@@ -62,7 +62,7 @@ class SimDevices::Device final : public link::ReadDevice {
   void destroy(std::uint32_t queue_pair) override {
     const AllocationMeter::Scope uncounted(nullptr);
     for (const Begun& each : begun_) {
-      if (each.queue_pair == queue_pair) copy(each, random_.below(each.read.into.size() + 1));
+      if (each.queue_pair == queue_pair) copy(each, random_.below(each.read.into.size()));
     }
     std::erase_if(begun_, [=](const Begun& each) { return each.queue_pair == queue_pair; });
     std::erase_if(all_.memory_, [=](const auto& each) { return each.second.queue_pair == queue_pair; });
@@ -113,7 +113,7 @@ class SimDevices::Device final : public link::ReadDevice {
       }
       const bool lies = each->lies && !pair.broken;
       const bool whole = !pair.broken && !each->fails && !lies && copy(*each, each->read.into.size());
-      if (!whole && !pair.broken) copy(*each, random_.below(each->read.into.size() + 1));
+      if (!whole && !pair.broken) copy(*each, random_.below(each->read.into.size()));
       const bool good = whole || lies;
       pair.broken |= !whole;
       ends[filled++] = {each->queue_pair, good};

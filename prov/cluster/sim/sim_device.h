@@ -6,7 +6,9 @@
 //
 // A device writes to memory at any time until it is told to forget it, and never afterwards. So it writes a
 // part of what it reads when a read fails or a queue pair is destroyed. If the library gives a buffer back to
-// its application too early, the oracle sees that the buffer changes.
+// its application too early, or a region is closed too early, the oracle sees that the memory changes. The
+// part is never the whole: once the oracle sees all bytes of an unreported write, it regards the write as
+// over, and a write in frames that follows would be a second execution.
 #pragma once
 
 #include <map>

@@ -1,20 +1,31 @@
-// The interface by which RDMA devices carry the bytes of long messages. The receiver's device reads the bytes
-// out of the sender's memory, and neither processor copies them. A transport that drives such a device
-// (verbs/) implements this interface for peers that another transport reaches. The carrier of that other
-// transport takes the segments of the protocol:
+// The interface by which RDMA devices carry the bytes of long messages, remote writes and remote reads. The
+// device of the side that gets the bytes reads them out of the other side's memory, and neither processor
+// copies them. A transport that drives such a device (verbs/) implements this interface for each peer that
+// another transport reaches. The segments of the protocol still take the peer's carrier:
 //
-//   receiver   expose       asks the sender to let the receiver's device read the message
-//   sender     exposed      says where the message lies, or that the device cannot read it
+//   receiver   expose         asks the sender to let the receiver's device read the message or write
+//   sender     exposed        says where the bytes lie, or that the device cannot read them
 //   receiver   (the device reads)
-//   receiver   done         as after any long message
+//   receiver   done           as after any long message or write
 //
-// No message depends on the device. If the sender cannot expose the message, or if a read fails, the receiver
-// pulls the missing bytes as segments. The receiver alone decides which bytes are missing, so no byte is
-// lost, and no message arrives twice.
+//   initiator  expose_region  asks the target of a remote read to let the initiator's device read the range
+//   target     exposed        as above
+//   initiator  (the device reads)
+//   initiator  device_over    ends the permission
+//
+// No operation depends on the device. If the peer cannot expose the bytes, or if a read fails, the side that
+// gets the bytes pulls the missing bytes as segments. This side alone decides which bytes are missing, so no
+// byte is lost, and no message arrives twice. A device writes only to memory of its own side. So the target
+// of a write checks the region itself, and ends the device's access when the region is closed.
+//
+// If the bytes do not lie in one piece on both sides, each piece is exposed and read in turn.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "base/bytes.h"
 #include "wire/segment.h"
@@ -30,7 +41,7 @@ struct ExposedMemory {
 
 class DeviceReads {
  public:
-  // --- this side reads. `id`: a receive of this side ---
+  // --- this side reads. `id`: a receive of this side, a remote read, or a remote write of the peer ---
   /// Returns true if read() may be called now. Otherwise begins to connect the devices of both sides, if that
   /// is possible now. Then ready() returns true for a later message.
   virtual bool ready() = 0;
@@ -41,11 +52,11 @@ class DeviceReads {
   /// read.
   virtual void abandon(std::uint32_t id) = 0;
 
-  // --- the peer reads. `id`: a message of this side ---
+  // --- the peer reads. `id`: a message or write of this side, or a grant (ReadGrant) ---
   /// Lets the peer's device read these bytes, until conceal(). Returns false if that is not possible.
   virtual bool expose(std::uint32_t id, ConstBytes bytes, ExposedMemory& exposed) = 0;
-  /// When this function returns, the peer's device reads nothing more of the message. Does nothing if the
-  /// message was not exposed.
+  /// When this function returns, the peer's device reads nothing more of these bytes. Does nothing if they
+  /// were not exposed.
   virtual void conceal(std::uint32_t id) = 0;
 
   /// Handles a segment of the kind queue_pair.
@@ -55,12 +66,18 @@ class DeviceReads {
   ~DeviceReads() = default;
 };
 
-/// Returns `length` bytes of the slices from `offset` on if they are contiguous, otherwise nothing.
+/// Shorter pieces of memory are not read by a device: to register them takes as long as to copy them.
+inline constexpr std::size_t kDeviceMin = 32 * 1024;
+
+/// Returns the bytes of the slices from `offset` on that are contiguous, at most `length`. Returns nothing if
+/// they are too few for a device.
 template <typename Slice>
 Slice contiguous(std::span<const Slice> slices, std::size_t offset, std::size_t length) {
   for (const Slice& slice : slices) {
-    if (offset < slice.size())
-      return length <= slice.size() - offset ? slice.subspan(offset, length) : Slice{};
+    if (offset < slice.size()) {
+      const std::size_t count = std::min(length, slice.size() - offset);
+      return count < kDeviceMin ? Slice{} : slice.subspan(offset, count);
+    }
     offset -= slice.size();
   }
   return {};

@@ -11,6 +11,7 @@
 #include "engine/engine_parts.h"
 #include "protocol/messenger.h"
 #include "protocol/pending_operations.h"
+#include "transport/device_stats.h"
 #include "transport/peer_stats.h"
 #include "transport/peer_table.h"
 
@@ -24,6 +25,7 @@ struct EndpointStats {
   Counters counters;
   std::size_t unexpected = 0;  ///< messages that wait for a matching receive
   std::vector<PeerStats> peers;
+  transport::DeviceStats device;  ///< reads what is long
   std::vector<protocol::PendingOperation>
       operations;  ///< the application's operations in progress; at most kOperationsMax
   std::size_t operations_under_way = 0;

@@ -29,9 +29,16 @@ Engine::~Engine() {
   packing_.set_call(nullptr);
   loop_.drain_on_close();
   reach_.announce_close();
+  if (held_in_ == nullptr) return;
+  locked([&] { messenger_.end_device_access(0); });
+  held_in_->remove(holder_);
 }
 
 void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings) {
+  if (bindings.regions != nullptr && held_in_ == nullptr) {
+    bindings.regions->add(holder_);
+    held_in_ = bindings.regions;
+  }
   const std::lock_guard lock(lock_);
   peers_.attach(addresses);
   protocol::EndpointBindings all = bindings;
@@ -45,6 +52,12 @@ void Engine::attach(const AddressTable& addresses, const protocol::EndpointBindi
   lane_->attach();
   if (network_ != nullptr) network_->attach();
   for (const std::unique_ptr<Peer>& peer : peers_.all()) shm::FastLane::close(*peer);
+}
+
+void Engine::Holder::region_closed(std::uint64_t number) {
+  const std::lock_guard lock(engine_.lock_);
+  engine_.messenger_.end_device_access(number);
+  engine_.loop_.answer_now();
 }
 
 bool Engine::take_frame_lane(std::uint64_t handle, const ShortSend& op) {

@@ -58,7 +58,7 @@ class Engine {
 
   const SocketAddress& name() const { return parts_.name; }
   /// Call attach() before the first send or receive, and again for each counter that is bound later. The
-  /// address table must outlive the engine.
+  /// address table and the table of regions must outlive the engine.
   void attach(const AddressTable& addresses, const protocol::EndpointBindings& bindings);
 
   /// Returns `ok` if the operation is accepted; its completion later goes to the bindings. Returns `again` if
@@ -211,6 +211,16 @@ class Engine {
   bool arm();
 
  private:
+  /// Ends what the devices of this engine do with regions that are closed.
+  class Holder final : public protocol::RegionHolder {
+   public:
+    explicit Holder(Engine& engine) : engine_(engine) {}
+    void region_closed(std::uint64_t number) override;
+
+   private:
+    Engine& engine_;
+  };
+
   /// Called without the lock after each full turn.
   void finish_turn(bool may_wait) {
     AfterTurn* const after = after_turn_.load(std::memory_order_relaxed);
@@ -247,6 +257,8 @@ class Engine {
   BackgroundRunner background_;
   const Time started_;
   std::atomic<AfterTurn*> after_turn_{nullptr};
+  Holder holder_{*this};
+  protocol::RegionTable* held_in_ = nullptr;  ///< the table that knows `holder_`
 };
 
 }  // namespace cluster::engine

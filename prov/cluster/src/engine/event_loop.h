@@ -76,6 +76,12 @@ class EventLoop {
       deliver_held();
     if (messenger_.control().pending()) flush_control();
   }
+  /// Called after an action outside of turns that may have posted control segments to peers.
+  void answer_now() {
+    disturb();
+    flush_control();
+    wake_sleepers();
+  }
   /// Returns true if this endpoint owes nothing to any peer: all posted data has left, and everything that
   /// has arrived is acknowledged.
   bool quiescent() const {

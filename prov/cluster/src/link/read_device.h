@@ -52,6 +52,16 @@ struct DeviceReadEnd {
   bool succeeded = false;
 };
 
+/// The registrations of memory that a device keeps, and has kept.
+struct DeviceMemoryUse {
+  std::uint64_t hits = 0;     ///< uses of a registration that was kept
+  std::uint64_t misses = 0;   ///< uses for which memory was registered
+  std::uint64_t dropped = 0;  ///< kept registrations whose memory the application has changed
+  std::size_t entries = 0;    ///< registrations now
+  std::size_t bytes = 0;      ///< their length
+  std::size_t bytes_max = 0;  ///< limit of what is kept
+};
+
 class ReadDevice {
  public:
   virtual ~ReadDevice() = default;
@@ -76,8 +86,14 @@ class ReadDevice {
   /// the device refuses the memory.
   virtual std::optional<DeviceMemoryKeys> add_memory(std::uint32_t queue_pair, ConstBytes memory,
                                                      DeviceUse use) = 0;
-  /// When this function returns, the device does not use the memory any more.
+  /// When this function returns, the peer's device has no access to the memory, and the device of this side
+  /// does not use it any more. The device may keep the registration for the next add_memory().
   virtual void remove_memory(std::uint32_t handle) = 0;
+  /// Called now and then. Ends registrations of memory that the application has unmapped.
+  virtual void tidy() {}
+  virtual DeviceMemoryUse memory_use() const { return {}; }
+  /// Returns why the device keeps no registrations. Empty if it does.
+  virtual std::string keeps_nothing_because() const { return {}; }
 
   /// Begins a read. Returns false if the queue pair does not exist, or if the device refuses the read. The
   /// caller must have fewer than kReadsMax reads of this queue pair in progress.

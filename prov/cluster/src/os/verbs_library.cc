@@ -33,6 +33,7 @@ bool find_all(void* library, VerbsLibrary& f, std::string& missing) {
          need("_ibv_query_gid_table", f.query_gid_table, kVerbsGidVersion) &&
          need("ibv_alloc_pd", f.alloc_pd) && need("ibv_dealloc_pd", f.dealloc_pd) &&
          need("ibv_reg_mr", f.reg_mr) && need("ibv_dereg_mr", f.dereg_mr) &&
+         need("ibv_rereg_mr", f.rereg_mr) &&
          need("ibv_create_comp_channel", f.create_comp_channel, "IBVERBS_1.0") &&
          need("ibv_destroy_comp_channel", f.destroy_comp_channel, "IBVERBS_1.0") &&
          need("ibv_create_cq", f.create_cq) && need("ibv_destroy_cq", f.destroy_cq) &&

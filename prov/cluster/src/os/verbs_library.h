@@ -28,6 +28,7 @@ struct VerbsLibrary {
   decltype(&::ibv_dealloc_pd) dealloc_pd;
   ibv_mr* (*reg_mr)(ibv_pd*, void* begin, std::size_t size, int access);
   decltype(&::ibv_dereg_mr) dereg_mr;
+  decltype(&::ibv_rereg_mr) rereg_mr;
   decltype(&::ibv_create_comp_channel) create_comp_channel;
   decltype(&::ibv_destroy_comp_channel) destroy_comp_channel;
   decltype(&::ibv_create_cq) create_cq;

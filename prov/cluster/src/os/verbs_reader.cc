@@ -1,6 +1,8 @@
 #include "os/verbs_reader.h"
 
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -13,6 +15,8 @@
 
 #include "os/cancellation.h"
 #include "os/descriptor.h"
+#include "os/memory_watch.h"
+#include "os/pin_cache.h"
 #include "os/verbs_device.h"
 #include "os/verbs_link.h"
 #include "os/verbs_queue.h"
@@ -39,11 +43,25 @@ constexpr int kReadsAtOnceMax = 16;
 /// success.
 constexpr std::uint32_t kSoftVendors[] = {0, 0xffffff};
 
+/// The part of the memory of this node, and of the limit of locked memory, that kept registrations may take.
+constexpr std::size_t kShareOfMemory = 8;
+constexpr std::size_t kShareOfLimit = 2;
+
+PinCache::Limits limits_of_cache() {
+  PinCache::Limits limits;
+  limits.bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+                 static_cast<std::size_t>(sysconf(_SC_PAGESIZE)) / kShareOfMemory;
+  rlimit locked{};
+  if (getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur != RLIM_INFINITY)
+    limits.bytes = std::min<std::size_t>(limits.bytes, locked.rlim_cur / kShareOfLimit);
+  return limits;
+}
+
 std::uint8_t at_once(int device_max) {
   return static_cast<std::uint8_t>(std::clamp(device_max, 1, kReadsAtOnceMax));
 }
 
-class VerbsReader final : public link::ReadDevice {
+class VerbsReader final : public link::ReadDevice, private Pinner {
  public:
   VerbsReader(const VerbsLibrary& library, const VerbsPort& port)
       : library_(library), port_(port), name_(port.name()), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
@@ -61,6 +79,12 @@ class VerbsReader final : public link::ReadDevice {
   std::optional<link::DeviceMemoryKeys> add_memory(std::uint32_t queue_pair, ConstBytes memory,
                                                    link::DeviceUse use) override;
   void remove_memory(std::uint32_t handle) override;
+  void tidy() override {
+    const PutOffCancellation off;
+    cache_->tidy();
+  }
+  link::DeviceMemoryUse memory_use() const override;
+  std::string keeps_nothing_because() const override { return keeps_nothing_because_; }
   bool read(std::uint32_t queue_pair, const link::DeviceRead& read) override;
   std::size_t poll(std::span<link::DeviceReadEnd> ends) override;
   bool works() override;
@@ -70,13 +94,21 @@ class VerbsReader final : public link::ReadDevice {
 
  private:
   /// A queue pair. Each has a protection domain of its own, so that its peer cannot read memory that is
-  /// meant for another peer. The members are destroyed in reverse order: the queue pair first.
+  /// meant for another peer. The queue pair is destroyed first, then its registrations in the cache, then the
+  /// domain.
   struct Pair {
     std::uint64_t serial = 0;  ///< never used again, unlike the device's number of the queue pair
     VerbsHandle<ibv_pd> domain;
-    std::unordered_map<std::uint32_t, VerbsHandle<ibv_mr>> memory;
     VerbsHandle<ibv_qp> queue;
   };
+  struct Memory {
+    std::uint32_t queue_pair = 0;
+    PinCache::Handle pin;
+  };
+
+  bool pin(Pin& pin) override;
+  void unpin(Pin& pin) override;
+  bool change_use(Pin& pin, PinUse use) override;
 
   bool watch(int descriptor);
   Pair* find(std::uint32_t queue_pair);
@@ -91,7 +123,9 @@ class VerbsReader final : public link::ReadDevice {
   VerbsHandle<ibv_comp_channel> channel_;
   VerbsHandle<ibv_cq> ends_;
   std::unordered_map<std::uint32_t, Pair> pairs_;
-  std::unordered_map<std::uint32_t, std::uint32_t> pair_of_memory_;  ///< by the handle of the registration
+  std::string keeps_nothing_because_;
+  std::optional<PinCache> cache_;
+  std::unordered_map<std::uint32_t, Memory> memory_;  ///< by handle
   std::uint64_t last_serial_ = 0;
   std::uint32_t last_handle_ = 0;
   std::uint8_t answered_at_once_ = 1;  ///< reads of the peer that one queue pair answers
@@ -108,6 +142,8 @@ VerbsReader::~VerbsReader() {
   }
   children_.reset();
   if (armed_) drain_channel();
+  for (auto& [number, pair] : pairs_) pair.queue.reset();
+  cache_.reset();
   pairs_.clear();
   ends_.reset();
   channel_.reset();
@@ -123,6 +159,8 @@ bool VerbsReader::watch(int descriptor) {
 
 bool VerbsReader::open(std::string& reason) {
   const PutOffCancellation off;
+  Pinner& pinner = *this;
+  cache_.emplace(pinner, MemoryWatch::of_process(keeps_nothing_because_), limits_of_cache());
   const auto done = [&](bool made, const char* what) {
     if (!made) reason = name_ + ": " + what + ": " + error_text(errno);
     return made;
@@ -218,34 +256,66 @@ bool VerbsReader::connect(const link::QueuePairEnd& ours, const link::QueuePairE
 
 void VerbsReader::destroy(std::uint32_t queue_pair) {
   const PutOffCancellation off;
+  Pair* const pair = find(queue_pair);
+  if (pair == nullptr) return;
+  pair->queue.reset();
+  std::erase_if(memory_, [=](const auto& each) { return each.second.queue_pair == queue_pair; });
+  cache_->drop_owner(queue_pair);
   pairs_.erase(queue_pair);
-  std::erase_if(pair_of_memory_, [=](const auto& each) { return each.second == queue_pair; });
 }
 
 std::optional<link::DeviceMemoryKeys> VerbsReader::add_memory(std::uint32_t queue_pair, ConstBytes memory,
                                                               link::DeviceUse use) {
-  Pair* const pair = find(queue_pair);
-  if (pair == nullptr) return std::nullopt;
+  if (find(queue_pair) == nullptr) return std::nullopt;
   const PutOffCancellation off;
-  const int access = use == link::DeviceUse::written_here ? IBV_ACCESS_LOCAL_WRITE : IBV_ACCESS_REMOTE_READ;
-  VerbsHandle<ibv_mr> made(
-      library_.reg_mr(pair->domain.get(), const_cast<std::byte*>(memory.data()), memory.size(), access),
-      {library_.dereg_mr});
-  if (made == nullptr) return std::nullopt;
-  while (++last_handle_ == 0 || pair_of_memory_.contains(last_handle_)) {
+  const bool local = use == link::DeviceUse::written_here;
+  const auto pin = cache_->take(queue_pair, memory, local ? PinUse::local : PinUse::exposed);
+  if (!pin) return std::nullopt;
+  while (++last_handle_ == 0 || memory_.contains(last_handle_)) {
   }
-  const link::DeviceMemoryKeys keys{last_handle_, made->lkey, made->rkey};
-  pair_of_memory_[keys.handle] = queue_pair;
-  pair->memory[keys.handle] = std::move(made);
-  return keys;
+  memory_[last_handle_] = {queue_pair, *pin};
+  const auto* const made = static_cast<const ibv_mr*>((*pin)->registration);
+  return link::DeviceMemoryKeys{last_handle_, made->lkey, made->rkey};
 }
 
 void VerbsReader::remove_memory(std::uint32_t handle) {
-  const auto found = pair_of_memory_.find(handle);
-  if (found == pair_of_memory_.end()) return;
+  const auto found = memory_.find(handle);
+  if (found == memory_.end()) return;
   const PutOffCancellation off;
-  find(found->second)->memory.erase(handle);
-  pair_of_memory_.erase(found);
+  cache_->give_back(found->second.pin);
+  memory_.erase(found);
+}
+
+/// What is kept must be writable, so that it also serves for local use. Memory that cannot be written can
+/// still be exposed.
+bool VerbsReader::pin(Pin& pin) {
+  ibv_pd* const domain = find(static_cast<std::uint32_t>(pin.owner))->domain.get();
+  const int needed = pin.use == PinUse::local ? IBV_ACCESS_LOCAL_WRITE : IBV_ACCESS_REMOTE_READ;
+  const int wanted = pin.watched ? needed | IBV_ACCESS_LOCAL_WRITE : needed;
+  auto* const begin = const_cast<std::byte*>(pin.memory.data());
+  for (const int access : {wanted, needed}) {
+    ibv_mr* const made = library_.reg_mr(domain, begin, pin.memory.size(), access);
+    pin.registration = made;
+    pin.writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+    if (made != nullptr) return true;
+    if (wanted == needed) break;
+  }
+  return false;
+}
+
+void VerbsReader::unpin(Pin& pin) { library_.dereg_mr(static_cast<ibv_mr*>(pin.registration)); }
+
+/// Not every device can do this. Soft-RoCE can since Linux 6.5.
+bool VerbsReader::change_use(Pin& pin, PinUse use) {
+  const int access =
+      (pin.writable ? IBV_ACCESS_LOCAL_WRITE : 0) | (use == PinUse::exposed ? IBV_ACCESS_REMOTE_READ : 0);
+  return library_.rereg_mr(static_cast<ibv_mr*>(pin.registration), IBV_REREG_MR_CHANGE_ACCESS, nullptr,
+                           nullptr, 0, access) == 0;
+}
+
+link::DeviceMemoryUse VerbsReader::memory_use() const {
+  const PinCache::Statistics now = cache_->statistics();
+  return {now.hits, now.misses, now.dropped, now.entries, now.bytes, cache_->limits().bytes};
 }
 
 bool VerbsReader::read(std::uint32_t queue_pair, const link::DeviceRead& read) {

@@ -49,6 +49,9 @@ inline constexpr std::size_t kResponsesMax = 8192;
 /// The largest number of reads that this side has in progress with one peer. Reads and parts of atomics
 /// together stay below the number of responses that the peer keeps.
 inline constexpr std::size_t kReadsMax = 2048;
+/// The largest number of ranges that one peer's device may read at the same time for remote reads. The peer
+/// gets what it reads beyond this limit in segments.
+inline constexpr std::size_t kGrantsMax = 64;
 /// The largest number of control segments to one peer that wait for space in the carrier. Nearly all of them
 /// answer a segment from that peer, or request bytes of a read of this side.
 inline constexpr std::size_t kControlMax = 4 * kResponsesMax;
@@ -180,6 +183,7 @@ struct RmaState {
   std::size_t write_targets = 0;  ///< ranges of the peer's large writes that this side is pulling
   List<OutgoingRequest, &OutgoingRequest::member> responses;  ///< responses to the peer's operations
   std::size_t response_count = 0;
+  std::size_t grants = 0;   ///< responses that are ReadGrants
   std::size_t refused = 0;  ///< refused accesses of the peer in this session
 };
 

@@ -30,6 +30,7 @@ struct PullProgress {
   std::uint64_t source = 0;   ///< address of the bytes in the sender's memory; 0: none
   /// The state of a read by an RDMA device. This side pulls nothing until the read is over.
   enum class Device : std::uint8_t { none, asked, reading } device = Device::none;
+  std::size_t device_part = 0;  ///< bytes that it reads, or is to read, behind those that have arrived
 
   bool complete() const { return arrived + copied == wanted; }
   std::size_t in_flight() const { return requested - arrived; }
@@ -144,6 +145,8 @@ struct ReadRequest : IncomingRequest {
   ReadRequest() : IncomingRequest(Kind::read) {}
 
   RmaRange range;
+  std::uint32_t grant = 0;  ///< the target's ReadGrant, if `granted`
+  bool granted = false;
 };
 
 /// One range of a peer's write, as the first segment of the range describes it.
@@ -160,6 +163,8 @@ struct WriteTarget : IncomingRequest {
   WriteTarget() : IncomingRequest(Kind::write_target) {}
 
   RemoteWrite write;
+  HeldRange held;           ///< the device of this side writes to it
+  Hook<WriteTarget> holds;  ///< PullReceiver::holding_
 };
 
 using IncomingPool = RequestPool<IncomingRequest, RecvRequest, MultiRecvBuffer, ReadRequest, WriteTarget>;

@@ -53,6 +53,8 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
       return;
     case SegmentKind::expose: return rendezvous_.on_expose(channel, segment);
     case SegmentKind::exposed: return pulls_.on_exposed(channel, segment);
+    case SegmentKind::expose_region: return rma_target_.on_expose(channel, segment);
+    case SegmentKind::device_over: return rma_target_.on_device_over(channel, segment);
     case SegmentKind::queue_pair:
       if (channel.reads != nullptr) channel.reads->on_queue_pair(segment);
       return;
@@ -166,7 +168,8 @@ bool Messenger::advance(OutgoingRequest& request) {
     case Kind::atomic: return atomics_.advance(static_cast<AtomicRequest&>(request));
     case Kind::queued_read: rma_.start(static_cast<QueuedRead&>(request)); return true;
     case Kind::read_response:
-    case Kind::atomic_response: break;  // bulk
+    case Kind::atomic_response:
+    case Kind::read_grant: break;  // never in this queue
   }
   return false;
 }

@@ -74,6 +74,11 @@ class Messenger {
   void device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
     pulls_.device_read(channel, id, bytes);
   }
+  /// Makes sure that no device accesses this region any more. 0: no region at all.
+  void end_device_access(std::uint64_t region) {
+    outgoing_.end_grants(region);
+    pulls_.end_device_writes(region);
+  }
   void acked(std::span<const Token> tokens) {
     DirectSuccesses no_reader;
     acked(tokens, no_reader);

@@ -17,6 +17,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "protocol/ops.h"
+#include "protocol/region_table.h"
 #include "wire/segment.h"
 
 namespace cluster::protocol {
@@ -88,6 +89,7 @@ struct OutgoingRequest {
     queued_read,      ///< QueuedRead
     read_response,    ///< ReadResponse
     atomic_response,  ///< AtomicResponse
+    read_grant,       ///< ReadGrant
   };
   enum class State : std::uint8_t {
     queued,     ///< the carrier has not taken all of it yet
@@ -241,6 +243,16 @@ struct ReadResponse : OutgoingRequest {
   std::uint64_t offset = 0;       ///< where the part belongs in the peer's buffer
   std::uint32_t receiver_id = 0;  ///< id of the peer's request
   bool last = true;               ///< no other part of the read follows
+};
+
+/// The permission for a peer's device to read a range of a region, for a remote read of the peer. It ends when
+/// the peer says so, when the region is closed, or with the peer.
+struct ReadGrant : OutgoingRequest {
+  ReadGrant() : OutgoingRequest(Kind::read_grant) {}
+
+  RmaIov remote;
+  HeldRange held;
+  Hook<ReadGrant> grant;  ///< OutgoingRequests::grants_
 };
 
 /// The response to a part of a peer's fetching atomic. `copy` holds the previous values.

@@ -88,10 +88,46 @@ void OutgoingRequests::finish(PulledRequest& request) {
   settle(request);
 }
 
+ReadGrant* OutgoingRequests::acquire_grant(Channel& channel, const RmaIov& remote) {
+  if (channel.rma.grants >= kGrantsMax || channel.rma.response_count >= kResponsesMax) return nullptr;
+  auto* const grant = add_response<ReadGrant>(channel);
+  if (grant == nullptr) return nullptr;
+  grant->state = OutgoingRequest::State::posted;
+  grant->remote = remote;
+  grant->length = remote.length;
+  ++channel.rma.grants;
+  grants_.push_back(*grant);
+  const std::optional<HeldRange> held = context_.bindings.regions->hold(remote, Access::read);
+  if (held) {
+    grant->held = *held;
+    return grant;
+  }
+  complete(*grant, Status::access);
+  return nullptr;
+}
+
+void OutgoingRequests::end_grants(std::uint64_t region) {
+  for (ReadGrant* grant = grants_.front(); grant != nullptr;) {
+    ReadGrant* const next = grants_.after(*grant);
+    if (region == 0 || grant->held.number == region) complete(*grant, Status::access);
+    grant = next;
+  }
+}
+
+/// When this function returns, the peer's device does not read the range any more.
+void OutgoingRequests::end_grant(ReadGrant& grant) {
+  --grant.channel->rma.grants;
+  grants_.remove(grant);
+  if (grant.held.number == 0) return;
+  if (grant.channel->reads != nullptr) grant.channel->reads->conceal(grant.id);
+  context_.bindings.regions->release(grant.held);
+}
+
 void OutgoingRequests::complete(OutgoingRequest& request, Status status) {
   Channel& channel = *request.channel;
   if (request.state == OutgoingRequest::State::announced && channel.reads != nullptr)
     channel.reads->conceal(request.id);
+  if (request.kind == Kind::read_grant) end_grant(static_cast<ReadGrant&>(request));
   if (request.queue_hook.linked) {
     const bool ordered = request.state == OutgoingRequest::State::queued && !request.response();
     (ordered ? channel.tx.ordered : channel.tx.bulk).remove(request);

@@ -97,16 +97,15 @@ class OutgoingRequests {
   /// there are too many responses.
   template <typename Type>
   Type* acquire_response(Channel& channel) {
-    if (responses_ >= context_.settings.responses_max) return nullptr;
-    Type* const request = pool_.acquire<Type>();
-    if (request == nullptr) return nullptr;
-    request->channel = &channel;
-    ++responses_;
-    ++channel.rma.response_count;
-    channel.rma.responses.push_back(*request);
-    channel.tx.bulk.push_back(*request);
+    Type* const request = add_response<Type>(channel);
+    if (request != nullptr) channel.tx.bulk.push_back(*request);
     return request;
   }
+  /// Returns a permission for the peer's device to read the range. Returns null if this side does not permit
+  /// it.
+  ReadGrant* acquire_grant(Channel& channel, const RmaIov& remote);
+  /// Ends the permissions to read this region, which has been closed. 0: of all regions.
+  void end_grants(std::uint64_t region);
   /// Undoes acquire() for a request that the carrier has not taken.
   void withdraw(OutgoingRequest& request) {
     request.channel->outgoing.remove(request);
@@ -176,14 +175,27 @@ class OutgoingRequests {
   void complete(OutgoingRequest& request, Status status);
 
  private:
+  template <typename Type>
+  Type* add_response(Channel& channel) {
+    if (responses_ >= context_.settings.responses_max) return nullptr;
+    Type* const request = pool_.acquire<Type>();
+    if (request == nullptr) return nullptr;
+    request->channel = &channel;
+    ++responses_;
+    ++channel.rma.response_count;
+    channel.rma.responses.push_back(*request);
+    return request;
+  }
+  void end_grant(ReadGrant& grant);
   static bool whole(const SendRequest& request);
   bool blocked_by_rma(const Channel& channel, Kind kind) const;
 
   const Context& context_;
   CompletionReporter& reporter_;
   RequestPool<OutgoingRequest, SendRequest, WriteRequest, AtomicRequest, QueuedRead, ReadResponse,
-              AtomicResponse>
+              AtomicResponse, ReadGrant>
       pool_;
+  List<ReadGrant, &ReadGrant::grant> grants_;
   std::size_t responses_ = 0;
 };
 

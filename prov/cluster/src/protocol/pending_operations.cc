@@ -10,7 +10,8 @@ const char* name_of(const OutgoingRequest& request) {
     case OutgoingRequest::Kind::atomic: return "atomic";
     case OutgoingRequest::Kind::queued_read: return "read";
     case OutgoingRequest::Kind::read_response:
-    case OutgoingRequest::Kind::atomic_response: break;
+    case OutgoingRequest::Kind::atomic_response:
+    case OutgoingRequest::Kind::read_grant: break;
   }
   return "response";
 }

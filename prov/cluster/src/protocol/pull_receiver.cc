@@ -10,10 +10,6 @@ namespace {
 using Kind = IncomingRequest::Kind;
 using Device = PullProgress::Device;
 
-/// This side pulls shorter messages as segments, because registering memory with a device takes as long as
-/// copying so few bytes.
-constexpr std::size_t kDeviceMin = 32 * 1024;
-
 /// Returns how many bytes to request next. Returns 0 if nothing is to be requested now.
 std::size_t next_pull(const IncomingRequest& request, const PullBudget& budget) {
   if (request.pull.source != 0) return DirectCopy::next_pull(request.pull);
@@ -30,14 +26,18 @@ wire::Segment pull_segment(const IncomingRequest& request, std::size_t piece) {
           .total = piece};
 }
 
+/// Called when a range of a read is completely requested. Returns true if the whole read is.
+bool all_requested(const ReadRequest& read) {
+  return read.range.group == nullptr || --read.range.group->unrequested == 0;
+}
+
 /// Returns the segment that requests the next piece of a read. Of all segments that request parts of a read,
 /// only the last has no kMore. After the target has served this last segment, it counts the read. To find the
 /// last segment, the function counts the ranges that are completely requested. Therefore it must be called
 /// only once for each piece.
 wire::Segment request_read(ReadRequest& read, std::size_t piece) {
   const RmaRange& range = read.range;
-  const bool range_requested = read.pull.requested + piece == read.pull.end;
-  const bool all = range_requested && (range.group == nullptr || --range.group->unrequested == 0);
+  const bool all = read.pull.requested + piece == read.pull.end && all_requested(read);
   return {
       .kind = wire::SegmentKind::read,
       .flags = static_cast<std::uint8_t>(wire::segment_flag::kData | (all ? 0 : wire::segment_flag::kMore)),
@@ -66,55 +66,135 @@ void PullReceiver::start(IncomingRequest& request) {
     return complete(request, Status::ok);
   }
   channel.incoming.push_back(request);
-  if (channel.reads != nullptr && ask_for_device(request)) return;
   if (request.kind == Kind::read) ++channel.rma.reads;
+  if (channel.reads != nullptr && ask_for_device(request)) return;
   PullBudget& budget = budget_of(channel);
   budget.waiting.push_back(request);
   direct_.begin(request);
   schedule(budget);
 }
 
-/// Asks the sender to let this side's device read the message. Returns false if that is not possible.
+/// Asks the peer to let this side's device read the next bytes. Returns false if that is not possible. All
+/// bytes before them have arrived.
 bool PullReceiver::ask_for_device(IncomingRequest& request) {
   Channel& channel = *request.channel;
-  const std::size_t wanted = request.pull.wanted;
-  if (request.kind != Kind::receive || wanted < kDeviceMin) return false;
-  if (carrier::contiguous(request.buffers(), request.base, wanted).empty() || !channel.reads->ready())
-    return false;
-  request.pull.device = Device::asked;
+  PullProgress& pull = request.pull;
+  const std::size_t left = pull.wanted - pull.arrived;
+  if (left < carrier::kDeviceMin) return false;
+  const std::size_t part =
+      request.kind == Kind::write_target
+          ? left
+          : carrier::contiguous(request.buffers(), request.base + pull.arrived, left).size();
+  if (part == 0 || !channel.reads->ready()) return false;
+  pull.device = Device::asked;
+  pull.device_part = part;
   ++device_reads_;
-  control_.send(
-      channel,
-      {.kind = wire::SegmentKind::expose, .id = request.sender_id, .peer_id = request.id, .total = wanted});
+  wire::Segment ask{
+      .kind = wire::SegmentKind::expose, .peer_id = request.id, .offset = pull.arrived, .total = part};
+  if (request.kind == Kind::read) {
+    const RmaIov& remote = static_cast<const ReadRequest&>(request).range.remote;
+    ask.kind = wire::SegmentKind::expose_region;
+    ask.offset = remote.address + pull.arrived;
+    ask.key = remote.key;
+  } else {
+    ask.id = request.sender_id;
+  }
+  control_.send(channel, ask);
   return true;
+}
+
+/// Returns the memory to which the device writes the next bytes of the request. Holds the region of a peer's
+/// write. If the region has been closed, returns nothing.
+Bytes PullReceiver::device_target(IncomingRequest& request) {
+  const PullProgress& pull = request.pull;
+  if (request.kind != Kind::write_target)
+    return carrier::contiguous(request.buffers(), request.base + pull.arrived, pull.device_part);
+  auto& target = static_cast<WriteTarget&>(request);
+  const RmaIov& all = target.write.iov;
+  const RmaIov part{all.address + pull.arrived, all.key, pull.device_part};
+  const std::optional<HeldRange> held = context_.bindings.regions->hold(part, Access::write);
+  if (!held) return {};
+  target.held = *held;
+  holding_.push_back(target);
+  return {held->begin, pull.device_part};
+}
+
+/// No device writes to the region of a peer's write any more.
+void PullReceiver::release_region(IncomingRequest& request) {
+  if (request.kind != Kind::write_target) return;
+  auto& target = static_cast<WriteTarget&>(request);
+  if (!holding_.linked(target)) return;
+  holding_.remove(target);
+  context_.bindings.regions->release(target.held);
+}
+
+void PullReceiver::end_device_writes(std::uint64_t region) {
+  for (WriteTarget* target = holding_.front(); target != nullptr;) {
+    if (region != 0 && target->held.number != region) {
+      target = holding_.after(*target);
+      continue;
+    }
+    control_.send_failed(*target->channel, target->sender_id);
+    abandon(*target, Status::access);
+    // Other requests that used the same queue pair may have ended, too.
+    target = holding_.front();
+  }
+}
+
+/// Tells the target of a read that the device of this side reads nothing more. `bytes`: what it has read.
+void PullReceiver::end_grant(ReadRequest& read, std::size_t bytes) {
+  if (!read.granted) return;
+  read.granted = false;
+  const bool all = read.pull.complete() && all_requested(read);
+  control_.send(*read.channel, {.kind = wire::SegmentKind::device_over,
+                                .flags = all ? std::uint8_t{0} : wire::segment_flag::kMore,
+                                .id = read.grant,
+                                .total = bytes});
 }
 
 void PullReceiver::on_exposed(Channel& channel, const wire::Segment& segment) {
   IncomingRequest* const request = pool_.find(segment.peer_id);
   const bool known =
       request != nullptr && request->channel == &channel && request->pull.device == Device::asked;
-  const std::size_t wanted = known ? request->pull.wanted : 0;
-  if (!known || (segment.total != 0 && segment.total != wanted)) return context_.refuse_segment();
-  const Bytes into = carrier::contiguous(request->buffers(), request->base, wanted);
+  if (!known || (segment.total != 0 && segment.total < carrier::kDeviceMin) ||
+      segment.total > request->pull.device_part)
+    return context_.refuse_segment();
+  if (segment.total == 0 || channel.reads == nullptr) return device_read(channel, request->id, 0);
+  request->pull.device_part = segment.total;
+  if (request->kind == Kind::read) {
+    auto& read = static_cast<ReadRequest&>(*request);
+    read.grant = segment.id;
+    read.granted = true;
+  }
   carrier::ExposedMemory from{.address = segment.offset, .key = segment.key, .checksum = {}};
   if (segment.has_data()) from.checksum = static_cast<std::uint32_t>(segment.data);
-  if (segment.total == 0 || channel.reads == nullptr || !channel.reads->read(request->id, from, into))
+  const Bytes into = device_target(*request);
+  if (into.empty() || !channel.reads->read(request->id, from, into))
     return device_read(channel, request->id, 0);
   request->pull.device = Device::reading;
 }
 
-/// Pulls the bytes that the device has not read.
+/// Continues with the next piece of memory, if there is one. If the device has failed, pulls the bytes that it
+/// has not read.
 void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
   IncomingRequest* const request = pool_.find(id);
   if (request == nullptr || request->channel != &channel || request->pull.device == Device::none) return;
   request->pull.device = Device::none;
   --device_reads_;
-  request->pull.requested = request->pull.arrived = bytes;
+  release_region(*request);
+  const bool whole_part = bytes != 0 && bytes == request->pull.device_part;
+  request->pull.arrived += bytes;
+  request->pull.requested = request->pull.arrived;
   context_.counters.bytes_read += bytes;
+  if (request->kind == Kind::read) end_grant(static_cast<ReadRequest&>(*request), bytes);
   if (request->pull.complete()) {
-    ++context_.counters.device_reads;
+    Counters& counters = context_.counters;
+    ++(request->kind == Kind::receive ? counters.device_reads
+       : request->kind == Kind::read  ? counters.device_gets
+                                      : counters.device_puts);
     return finish(*request);
   }
+  if (whole_part && channel.reads != nullptr && ask_for_device(*request)) return;
   ++context_.counters.device_reads_failed;
   PullBudget& budget = budget_of(channel);
   budget.waiting.push_back(*request);
@@ -125,6 +205,7 @@ void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t b
 void PullReceiver::end_device(IncomingRequest& request) {
   if (request.pull.device == Device::reading && request.channel->reads != nullptr)
     request.channel->reads->abandon(request.id);
+  release_region(request);
   request.pull.device = Device::none;
   --device_reads_;
 }

@@ -30,11 +30,14 @@ class PullReceiver {
   /// Like on_bulk(), for a run of bulk segments that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
-  /// Called when the sender has answered the `expose` segment of this side. The answer either names the
-  /// memory that the RDMA device of this side may read, or refuses.
+  /// Called when the peer has answered the segment `expose` or `expose_region` of this side. The answer either
+  /// names the memory that the RDMA device of this side may read, or refuses.
   void on_exposed(Channel& channel, const wire::Segment& segment);
-  /// Called when a device has read the first `bytes` bytes of a message, and reads no more.
+  /// Called when a device has read the first `bytes` bytes for a request, and reads no more.
   void device_read(Channel& channel, std::uint32_t id, std::size_t bytes);
+  /// Ends the writes of peers for which a device writes to this region, which has been closed. 0: to any
+  /// region.
+  void end_device_writes(std::uint64_t region);
   /// Called when a read of this side has failed at the target.
   void on_read_failed(Channel& channel, const wire::Segment& segment);
 
@@ -64,6 +67,9 @@ class PullReceiver {
                                                                                 : found_budget_;
   }
   bool ask_for_device(IncomingRequest& request);
+  Bytes device_target(IncomingRequest& request);
+  void release_region(IncomingRequest& request);
+  void end_grant(ReadRequest& read, std::size_t bytes);
   void end_device(IncomingRequest& request);
   void schedule(PullBudget& budget);
   void report_written(const WriteTarget& target);
@@ -81,6 +87,7 @@ class PullReceiver {
   PullBudget found_budget_;       ///< limits the pulls that a transport dates (carrier::Traits)
   PullBudget fixed_budget_;       ///< limits all other pulls
   std::size_t device_reads_ = 0;  ///< requests whose PullProgress::device is not `none`
+  List<WriteTarget, &WriteTarget::holds> holding_;
 };
 
 }  // namespace cluster::protocol

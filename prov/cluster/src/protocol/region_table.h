@@ -8,13 +8,18 @@
 // Peers on this node may also access regions without the help of this process (RegionOffers). These accesses
 // do not take the lock, but remove() waits until they have ended. Accesses that this process has to count
 // always go through this table.
+//
+// RDMA devices access regions without the lock, too. An engine holds a region before a device may access it,
+// and releases the region afterwards. remove() makes the engines end what devices still do (RegionHolder).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
+#include <vector>
 
 #include "base/lock.h"
 #include "carrier/region_offers.h"
@@ -36,7 +41,27 @@ struct MemoryRegion {
   bool writable = false;
   Counter* reads = nullptr;  ///< counters of accesses by peers; null: none is bound
   Counter* writes = nullptr;
-  bool drawn_key = false;  ///< the key is 64 random bits, so a peer can learn it only from the application
+  bool drawn_key = false;    ///< the key is 64 random bits, so a peer can learn it only from the application
+  std::uint64_t number = 0;  ///< no other region of the table ever has it; the table sets it
+  std::size_t held = 0;      ///< ranges of the region that devices may access
+};
+
+/// A range of a region that a device may access until it is released.
+struct HeldRange {
+  std::byte* begin = nullptr;
+  std::uint64_t key = 0;     ///< of the region
+  std::uint64_t number = 0;  ///< of the region; 0: nothing is held
+};
+
+/// Ends what RDMA devices do with regions.
+class RegionHolder {
+ public:
+  /// Called in remove(), without the lock of the table. When this function returns, no device of the holder
+  /// accesses the region with this number.
+  virtual void region_closed(std::uint64_t number) = 0;
+
+ protected:
+  ~RegionHolder() = default;
 };
 
 class RegionTable {
@@ -49,7 +74,9 @@ class RegionTable {
   bool add(std::uint64_t key, const MemoryRegion& region) {
     {
       const std::lock_guard guard(lock_);
-      if (!regions_.emplace(key, region).second) return false;
+      const auto [added, is_new] = regions_.emplace(key, region);
+      if (!is_new) return false;
+      added->second.number = ++last_number_;
     }
     if (offers_ == nullptr) return true;
     try {
@@ -64,9 +91,43 @@ class RegionTable {
   /// Removes a region. If a peer does not end its access to the region, returns false and keeps the region.
   bool remove(std::uint64_t key) {
     if (offers_ != nullptr && !offers_->withdraw(key)) return false;
-    const std::lock_guard guard(lock_);
-    regions_.erase(key);
+    std::uint64_t held = 0;
+    {
+      const std::lock_guard guard(lock_);
+      const auto found = regions_.find(key);
+      if (found == regions_.end()) return true;
+      if (found->second.held != 0) held = found->second.number;
+      regions_.erase(found);
+    }
+    if (held != 0) end_held(held);
     return true;
+  }
+
+  /// Lets a device access the range until release() is called. Returns nothing if no region contains the
+  /// range and allows the access. Only holders may call this function.
+  std::optional<HeldRange> hold(const RmaIov& range, Access access) {
+    HeldRange held{.key = range.key};
+    const bool allowed = with(range, access, [&](std::byte* begin, MemoryRegion& region) {
+      held.begin = begin;
+      held.number = region.number;
+      ++region.held;
+    });
+    return allowed ? std::optional(held) : std::nullopt;
+  }
+  /// Does nothing if the region has been removed meanwhile.
+  void release(const HeldRange& range) {
+    const std::lock_guard guard(lock_);
+    const auto found = regions_.find(range.key);
+    if (found != regions_.end() && found->second.number == range.number) --found->second.held;
+  }
+  /// The caller must not hold a lock that region_closed() takes.
+  void add(RegionHolder& holder) {
+    const std::lock_guard guard(holders_lock_);
+    holders_.push_back(&holder);
+  }
+  void remove(RegionHolder& holder) {
+    const std::lock_guard guard(holders_lock_);
+    std::erase(holders_, &holder);
   }
   /// Binds counters to a region. Null leaves the counter as it is.
   void count(std::uint64_t key, Counter* reads, Counter* writes) {
@@ -90,7 +151,7 @@ class RegionTable {
     const std::lock_guard guard(lock_);
     const auto found = regions_.find(range.key);
     if (found == regions_.end()) return false;
-    const MemoryRegion& region = found->second;
+    MemoryRegion& region = found->second;
     const std::uint64_t offset = range.address - region.start;
     const bool inside =
         range.address >= region.start && offset <= region.length && range.length <= region.length - offset;
@@ -113,6 +174,10 @@ class RegionTable {
   }
 
  private:
+  void end_held(std::uint64_t number) {
+    const std::lock_guard guard(holders_lock_);
+    for (RegionHolder* const each : holders_) each->region_closed(number);
+  }
   static carrier::OfferedRegion offered(const MemoryRegion& region) {
     return {.base = reinterpret_cast<std::uintptr_t>(region.base),
             .start = region.start,
@@ -126,6 +191,9 @@ class RegionTable {
   BiasedLock lock_;
   std::unique_ptr<RegionOffers> offers_;
   std::unordered_map<std::uint64_t, MemoryRegion> regions_;
+  std::uint64_t last_number_ = 0;
+  std::mutex holders_lock_;  ///< taken before any lock of a holder
+  std::vector<RegionHolder*> holders_;
 };
 
 }  // namespace cluster::protocol

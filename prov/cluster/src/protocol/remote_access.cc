@@ -14,7 +14,8 @@ bool RemoteAccess::comes_first(const OutgoingRequest& before, bool is_read, cons
     case Kind::queued_read: return after_read;
     case Kind::atomic: return after_read || after_write;
     case Kind::read_response:
-    case Kind::atomic_response: break;  // the peer's operations
+    case Kind::atomic_response:
+    case Kind::read_grant: break;  // the peer's operations
   }
   return false;
 }

@@ -46,24 +46,23 @@ void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment)
 
 void RendezvousProtocol::on_expose(Channel& channel, const wire::Segment& segment) {
   OutgoingRequest* const found = outgoing_.find(channel, segment.id);
-  if (found == nullptr || found->state != OutgoingRequest::State::announced ||
-      found->kind != OutgoingRequest::Kind::message)
-    return context_.refuse_segment();
-  auto& request = static_cast<SendRequest&>(*found);
+  if (found == nullptr || found->state != OutgoingRequest::State::announced) return context_.refuse_segment();
+  auto& request = static_cast<PulledRequest&>(*found);
   if (request.done || segment.total == 0 || segment.offset > request.length ||
       segment.total > request.length - segment.offset)
     return context_.refuse_segment();
   const ConstBytes bytes =
       carrier::contiguous(request.slices.all(), request.base + segment.offset, segment.total);
   carrier::ExposedMemory memory;
+  if (channel.reads != nullptr) channel.reads->conceal(request.id);  // the piece before
   const bool exposed =
       channel.reads != nullptr && !bytes.empty() && channel.reads->expose(request.id, bytes, memory);
-  if (exposed) request.posted = std::max<std::size_t>(request.posted, segment.offset + segment.total);
+  if (exposed) request.posted = std::max<std::size_t>(request.posted, segment.offset + bytes.size());
   control_.send(channel, {.kind = wire::SegmentKind::exposed,
                           .flags = memory.checksum ? wire::segment_flag::kData : std::uint8_t{0},
                           .peer_id = segment.peer_id,
                           .offset = memory.address,
-                          .total = exposed ? segment.total : 0,
+                          .total = exposed ? bytes.size() : 0,
                           .key = memory.key,
                           .data = memory.checksum.value_or(0)});
 }

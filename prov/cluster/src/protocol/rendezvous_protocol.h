@@ -16,7 +16,8 @@ class RendezvousProtocol : MessengerParts {
   bool announce(SendRequest& request);
   /// Queues the range of a message or write that the receiver has requested.
   void on_pull(Channel& channel, const wire::Segment& segment);
-  /// Lets the receiver's device read a message if possible, and answers whether the device may read it.
+  /// Lets the receiver's device read a message or write if possible. Answers whether the device may read it,
+  /// and how much of it lies in one piece.
   void on_expose(Channel& channel, const wire::Segment& segment);
   /// Posts one range of the request at the head of the bulk queue. Then the request leaves the queue, or
   /// moves to its end if more ranges wait. Returns false if the carrier has no space for the whole range.

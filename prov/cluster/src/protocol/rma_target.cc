@@ -110,6 +110,41 @@ void RmaTarget::on_read(Channel& channel, const wire::Segment& segment) {
   control_.mark_busy(channel);
 }
 
+void RmaTarget::on_expose(Channel& channel, const wire::Segment& segment) {
+  const RmaIov range{segment.offset, segment.key, segment.total};
+  const bool may_ask =
+      channel.reads != nullptr && segment.total > 0 && context_.may_access(channel, range.key);
+  ReadGrant* grant = may_ask ? outgoing_.acquire_grant(channel, range) : nullptr;
+  carrier::ExposedMemory memory;
+  if (grant != nullptr && !channel.reads->expose(grant->id, {grant->held.begin, range.length}, memory)) {
+    outgoing_.complete(*grant, Status::ok);
+    grant = nullptr;
+  }
+  control_.send(channel, {.kind = wire::SegmentKind::exposed,
+                          .flags = memory.checksum ? wire::segment_flag::kData : std::uint8_t{0},
+                          .id = grant != nullptr ? grant->id : 0,
+                          .peer_id = segment.peer_id,
+                          .offset = memory.address,
+                          .total = grant != nullptr ? segment.total : 0,
+                          .key = memory.key,
+                          .data = memory.checksum.value_or(0)});
+}
+
+/// A grant that this side has ended itself is not known any more: its region was closed.
+void RmaTarget::on_device_over(Channel& channel, const wire::Segment& segment) {
+  OutgoingRequest* const found = outgoing_.find(channel, segment.id);
+  if (found == nullptr) return;
+  if (found->kind != OutgoingRequest::Kind::read_grant) return context_.refuse_segment();
+  const RmaIov range = static_cast<const ReadGrant&>(*found).remote;
+  outgoing_.complete(*found, Status::ok);
+  if (segment.total != range.length || segment.more()) return;
+  const auto report = [&](std::byte*, const MemoryRegion& region) {
+    reporter_.accessed_by_peer(Access::read, &region);
+  };
+  if (!context_.bindings.regions->with(range, Access::read, report))
+    reporter_.accessed_by_peer(Access::read, nullptr);
+}
+
 bool RmaTarget::stream(ReadResponse& response) {
   Channel& channel = *response.channel;
   Carrier& carrier = *channel.carrier;

@@ -128,6 +128,19 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
   }
   if (stats.application_away > Duration{}) report.back().number("no_call_ns", ns(stats.application_away));
   for (const VerbsRail& rail : setup.verbs) report_device(rail, report);
+  if (const transport::DeviceStats& reader = stats.device; !reader.name.empty()) {
+    report.emplace_back("reader")
+        .text("device", reader.name)
+        .number("queue_pairs", reader.queue_pairs)
+        .number("queue_pairs_max", reader.queue_pairs_max)
+        .number("registrations", reader.entries)
+        .number("registered_bytes", reader.bytes)
+        .number("registered_bytes_max", reader.bytes_max)
+        .number("hits", reader.hits)
+        .number("misses", reader.misses)
+        .number("dropped", reader.dropped)
+        .text("keeps_nothing_because", reader.keeps_nothing_because);
+  }
   Record& counters = report.emplace_back("counters");
   stats.counters.each(
       [&counters](const char* name, std::uint64_t value, const char*) { counters.number(name, value); });

@@ -59,6 +59,7 @@
 namespace cluster::transport {
 
 struct PeerStats;
+struct DeviceStats;
 
 /// What a turn checks. `all`: every source of work. `due`: only recently active sources, and sources whose
 /// last check was some time ago.
@@ -166,6 +167,8 @@ class Transport {
   /// log. Returns an empty text if this transport has no advice.
   virtual const char* advice(Status) const { return ""; }
   virtual void report(const Peer&, PeerStats&) const {}
+  /// Reports the RDMA device of this transport, if it has opened one.
+  virtual void report_device(DeviceStats&) const {}
 
   /// Returns an object that accesses the peer's registered memory without the peer's library, or null if that
   /// is not possible now. Called only if this transport reaches the peer. Messenger::fail() ends pending

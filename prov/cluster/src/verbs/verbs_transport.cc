@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/end_of_memory.h"
+#include "transport/device_stats.h"
 #include "wire/checksum.h"
 
 namespace cluster::verbs {
@@ -282,7 +283,26 @@ bool VerbsTransport::have_device() {
     return false;
   }
   context_.waiter.watch(device_->descriptor(), *this);
+  if (const std::string why = device_->keeps_nothing_because(); !why.empty() && !said_keeps_nothing_) {
+    context_.environment.log.info("%s keeps no registrations of memory: %s", device_->name(), why.c_str());
+    said_keeps_nothing_ = true;
+  }
   return true;
+}
+
+void VerbsTransport::report_device(transport::DeviceStats& stats) const {
+  if (device_ == nullptr) return;
+  const link::DeviceMemoryUse memory = device_->memory_use();
+  stats = {.name = device_->name(),
+           .queue_pairs = connections_.size(),
+           .queue_pairs_max = queue_pairs_max_,
+           .hits = memory.hits,
+           .misses = memory.misses,
+           .dropped = memory.dropped,
+           .entries = memory.entries,
+           .bytes = memory.bytes,
+           .bytes_max = memory.bytes_max,
+           .keeps_nothing_because = device_->keeps_nothing_because()};
 }
 
 /// If all places are taken, closes the idle queue pair that was used least recently. Returns false if no
@@ -344,7 +364,8 @@ void VerbsTransport::transmit(transport::Turn& turn) {
     if (each->deadline() <= time) silent.push_back(each);
   }
   for (ReaderConnection* const each : silent) each->break_off("its device does not answer", true);
-  if (time >= ask_at_) ask_device(time);
+  if (time >= ask_at_) return ask_device(time);
+  device_->tidy();
 }
 
 void VerbsTransport::on_ready(bool) {

@@ -1,12 +1,12 @@
 // The transport over an RDMA device. It reaches no peer by itself. It assists the network: if a peer that the
 // network reaches has a device, too, the device of the receiver reads long messages out of the memory of the
-// sender (carrier/device_reads.h). First contact, order, acknowledgements and the death of peers stay with
-// the network, so a broken device costs time and no message.
+// sender (carrier/device_reads.h). It reads long remote writes and reads in the same way. First contact, order,
+// acknowledgements and the death of peers stay with the network, so a broken device costs time and no message.
 //
 // The first long message from a peer travels in frames, and makes the receiver offer a queue pair. The two
 // sides connect their queue pairs by segments of the kind queue_pair, which either side may send first:
 //
-//   none       -- this side has a long message to read --> offered (sends its queue pair)
+//   none       -- this side has long bytes to read --> offered (sends its queue pair)
 //   none       -- the peer's queue pair arrives --> connected (sends its queue pair)
 //   offered    -- the peer's queue pair arrives --> connected
 //   any        -- an error, or the peer has closed its queue pair --> none; the next offer has to wait
@@ -136,6 +136,7 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   bool look_for(Peer&) override { return false; }
   void assist(Peer& peer) override;
   void close(Peer& peer) override;
+  void report_device(transport::DeviceStats& stats) const override;
   bool holds(const Peer& peer) const override;
 
   bool receive(transport::Turn& turn) override;
@@ -171,6 +172,7 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   std::unordered_map<std::uint32_t, ReaderConnection*>
       connections_;          ///< those with a queue pair, by its number
   std::size_t reading_ = 0;  ///< reads in progress
+  bool said_keeps_nothing_ = false;
   Time open_at_{};
   Time review_at_{};
   Time ask_at_{};

@@ -50,8 +50,10 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kOffset | kKey, 0, false, false},                                                // group_leave
     {kId | kKey, 0, false, false},                                                          // group_end
     {kId | kPeerId | kOffset | kTotal, 0, false, false},                                    // expose
-    {kPeerId | kOffset | kTotal | kKey, kData, false, false},                               // exposed
+    {kId | kPeerId | kOffset | kTotal | kKey, kData, false, false},                         // exposed
     {kId | kPeerId | kOffset | kTotal | kKey, 0, false, false},                             // queue_pair
+    {kPeerId | kOffset | kTotal | kKey, 0, true, false},                                    // expose_region
+    {kId | kTotal, kMore, false, false},                                                    // device_over
 };
 
 struct Common {

@@ -53,13 +53,18 @@ enum class SegmentKind : std::uint8_t {
   // Reads by RDMA devices (carrier/device_reads.h), only between peers with feature::kDeviceReads.
   expose,  ///< let my device read `total` bytes from `offset` of your request `id` for my `peer_id`
   /// The answer to an expose: the bytes for your `peer_id` lie at address `offset` with key `key`. If `total`
-  /// is 0, your device cannot read them. `data`: their CRC32C, if your queue_pair asks for it.
+  /// is 0, your device cannot read them. `data`: their CRC32C, if your queue_pair asks for it. For a remote
+  /// read, `id` is the grant, which device_over ends.
   exposed,
   /// My queue pair for you is `id` (0: I have closed it), and I know your queue pair `peer_id` (0: none).
   /// `offset` and `total` are my GID, `key` a sequence number, the code of my MTU, and what my device needs.
   queue_pair,
+  /// Remote read: let my device read `total` bytes from `offset` of region `key` for my `peer_id`.
+  expose_region,
+  /// My device reads nothing more under your grant `id`. It has read `total` bytes.
+  device_over,
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::queue_pair);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::device_over);
 /// Returns true for the kinds that belong to groups. The engine's groups process them.
 constexpr bool of_group(SegmentKind kind) {
   return kind >= SegmentKind::group_join && kind <= SegmentKind::group_end;

@@ -112,6 +112,7 @@ class FakeReadDevice final : public link::ReadDevice {
     return link::DeviceMemoryKeys{key, key, key};
   }
   void remove_memory(std::uint32_t handle) override { fabric_.memory.erase(handle); }
+  std::string keeps_nothing_because() const override { return "it is a fake"; }
   bool read(std::uint32_t queue_pair, const link::DeviceRead& read) override {
     if (fabric_.gone || fabric_.pairs.at(queue_pair).refuses) return false;
     const std::size_t number = fabric_.reads++;

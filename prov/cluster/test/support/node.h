@@ -50,6 +50,7 @@ struct NodeKind {
   bool enabled = true;
   std::function<std::unique_ptr<link::ProcessProbe>()> make_probe = nullptr;
   std::vector<engine::MakeTransport> further_transports = {};
+  protocol::EndpointBindings bindings = {};  ///< beside the queues, which every node has
 };
 
 /// An endpoint that knows one peer, under handle 0.
@@ -68,11 +69,16 @@ struct Node {
                                    .probe = kind.make_probe ? kind.make_probe() : nullptr,
                                    .roster = kind.roster,
                                    .further_transports = kind.further_transports}) {
+    bindings = kind.bindings;
     if (kind.roster != nullptr) entry.emplace(kind.roster, name);
     book.insert(peer);
     if (kind.enabled) enable();
   }
-  void enable() { engine.attach(book, {.tx_queue = &sent, .rx_queue = &received}); }
+  void enable() {
+    bindings.tx_queue = &sent;
+    bindings.rx_queue = &received;
+    engine.attach(book, bindings);
+  }
   void send(std::uint64_t to = 0) {
     ++word;
     const ConstBytes slice = as_bytes(&word, sizeof word);
@@ -131,6 +137,7 @@ struct Node {
   }
 
   std::unique_ptr<World> world_;
+  protocol::EndpointBindings bindings;
   transport::AddressTable book;
   protocol::CompletionQueue sent;
   protocol::CompletionQueue received;

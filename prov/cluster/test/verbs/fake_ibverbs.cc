@@ -44,6 +44,7 @@
 #include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -181,20 +182,56 @@ struct QueuePair {
   ~QueuePair();
 };
 
+/// With FAKE_VERBS_PINS, a registration remembers its pages, as if it had pinned them. If other pages are at
+/// the addresses later, the device does what hardware would do: it reads and writes the pages that nobody uses.
 struct Registration {
   ibv_mr base{};
   int access = 0;
-};
-
-struct AddressHandle {
-  ibv_ah base{};
-  in_addr address{};
+  std::vector<std::uint64_t> pages;  // their numbers in the memory of the machine; empty: not remembered
 };
 
 std::map<std::uint32_t, ibv_mr*> registrations;
 std::mutex registrations_mutex;  // also held while bytes are copied: whoever forgets memory waits for that
 bool unlisted = false;           // in the next list alone
 std::uint32_t next_key = 77;
+
+constexpr std::uint64_t kPage = 4096;
+
+std::vector<std::uint64_t> pages_of(std::uint64_t begin, std::uint64_t size) {
+  if (std::getenv("FAKE_VERBS_PINS") == nullptr) return {};
+  static const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const std::uint64_t first = begin / kPage, last = (begin + size - 1) / kPage;
+  std::vector<std::uint64_t> pages(last - first + 1);
+  const std::size_t bytes = pages.size() * sizeof pages[0];
+  if (pread(map, pages.data(), bytes, static_cast<off_t>(first * sizeof pages[0])) !=
+      static_cast<ssize_t>(bytes))
+    return {};
+  for (std::uint64_t& each : pages) each &= (std::uint64_t{1} << 63) | ((std::uint64_t{1} << 55) - 1);
+  return pages;
+}
+
+/// Returns true if the pages at these addresses are those that were registered.
+bool pinned(std::uint32_t key, std::uint64_t begin, std::uint64_t size) {
+  const Registration& registration = *reinterpret_cast<const Registration*>(registrations.at(key));
+  if (registration.pages.empty() || size == 0) return true;
+  const std::vector<std::uint64_t> now = pages_of(begin, size);
+  const std::uint64_t first = begin / kPage - reinterpret_cast<std::uint64_t>(registration.base.addr) / kPage;
+  return std::equal(now.begin(), now.end(), registration.pages.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+/// Since Linux 5.12, a fork leaves pinned pages to the parent. So what the device has written is still at its page.
+void note_pages(std::uint32_t key, std::uint64_t begin, std::uint64_t size) {
+  Registration& registration = *reinterpret_cast<Registration*>(registrations.at(key));
+  if (registration.pages.empty() || size == 0) return;
+  const std::vector<std::uint64_t> now = pages_of(begin, size);
+  const std::uint64_t first = begin / kPage - reinterpret_cast<std::uint64_t>(registration.base.addr) / kPage;
+  std::copy(now.begin(), now.end(), registration.pages.begin() + static_cast<std::ptrdiff_t>(first));
+}
+
+struct AddressHandle {
+  ibv_ah base{};
+  in_addr address{};
+};
 
 template <typename Whole, typename Part>
 Whole* whole(Part* part) {
@@ -560,7 +597,9 @@ class Reliable {
       const std::lock_guard lock(registrations_mutex);
       const std::byte* const from =
           usable(queue_.base.pd, question.key, question.address, question.length, IBV_ACCESS_REMOTE_READ);
-      if (from != nullptr) bytes.assign(from, from + question.length);
+      const bool whole_pages = from != nullptr && pinned(question.key, question.address, question.length);
+      if (from != nullptr && whole_pages) bytes.assign(from, from + question.length);
+      if (from != nullptr && !whole_pages) bytes.assign(question.length, std::byte{0xee});
     }
     const std::uint64_t answered = bytes.size();
     return write_all(peer, &answered, sizeof answered) && write_all(peer, bytes.data(), bytes.size());
@@ -602,7 +641,10 @@ class Reliable {
     std::byte* const into =
         usable(queue_.base.pd, read.into.lkey, read.into.addr, read.into.length, IBV_ACCESS_LOCAL_WRITE);
     if (into == nullptr) return IBV_WC_LOC_PROT_ERR;
-    std::memcpy(into, bytes.data(), half ? bytes.size() / 2 : bytes.size());
+    if (pinned(read.into.lkey, read.into.addr, read.into.length)) {
+      std::memcpy(into, bytes.data(), half ? bytes.size() / 2 : bytes.size());
+      note_pages(read.into.lkey, read.into.addr, read.into.length);
+    }
     return half ? IBV_WC_RETRY_EXC_ERR : IBV_WC_SUCCESS;
   }
   bool connected() {
@@ -854,6 +896,16 @@ int ibv_dealloc_pd(ibv_pd* domain) {
 
 ibv_mr* ibv_reg_mr(ibv_pd* domain, void* begin, std::size_t size, int access) {
   if (fails("ibv_reg_mr")) return nullptr;
+  const std::uint64_t from = reinterpret_cast<std::uint64_t>(begin) / kPage * kPage;
+  const std::uint64_t to = (reinterpret_cast<std::uint64_t>(begin) + size + kPage - 1) / kPage * kPage;
+  const bool written = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
+  if (size != 0 &&
+      madvise(reinterpret_cast<void*>(from), to - from, written ? MADV_POPULATE_WRITE : MADV_POPULATE_READ) !=
+          0 &&
+      errno != EINVAL) {
+    errno = EFAULT;
+    return nullptr;
+  }
   const std::lock_guard lock(registrations_mutex);
   auto* const made = new Registration;
   made->base.context = domain->context;
@@ -863,8 +915,17 @@ ibv_mr* ibv_reg_mr(ibv_pd* domain, void* begin, std::size_t size, int access) {
   made->base.lkey = next_key++;
   made->base.rkey = made->base.lkey;
   made->access = access;
+  made->pages = pages_of(reinterpret_cast<std::uint64_t>(begin), size);
   registrations[made->base.lkey] = &made->base;
   return &made->base;
+}
+
+int ibv_rereg_mr(ibv_mr* mr, int flags, ibv_pd*, void*, std::size_t, int access) {
+  if (fails("ibv_rereg_mr")) return IBV_REREG_MR_ERR_CMD;
+  if (flags != IBV_REREG_MR_CHANGE_ACCESS) return IBV_REREG_MR_ERR_INPUT;
+  const std::lock_guard lock(registrations_mutex);
+  whole<Registration>(mr)->access = access;
+  return 0;
 }
 
 int ibv_dereg_mr(ibv_mr* mr) {

@@ -4,7 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 namespace cluster::provider {
 namespace {
@@ -36,6 +38,40 @@ TEST(EndpointReport, EveryOptionHasTheOriginOfItsValue) {
   EXPECT_EQ(found.at("FI_CLUSTER_PEER_TIMEOUT")["from"], "default") << "an empty value counts as unset";
   EXPECT_EQ(found.at("FI_CLUSTER_SHM_EAGER")["from"], "default") << "a refused value is not in force";
   EXPECT_EQ(found.at("FI_CLUSTER_LINK")["allowed"], "auto, packet, udp, verbs");
+}
+
+TEST(EndpointReport, TheDeviceThatReads) {
+  const EndpointSetup setup{node(1), {"eth0"}, "packet", "", 1472, true, "", false};
+  engine::EndpointStats seen;
+  Report report;
+  report_endpoint(setup, seen, report);
+  for (const Record& record : report) EXPECT_NE(record.kind(), "reader") << "no device is open";
+  seen.device = {.name = "rxe0/1",
+                 .queue_pairs = 3,
+                 .queue_pairs_max = 256,
+                 .hits = 10,
+                 .misses = 4,
+                 .dropped = 1,
+                 .entries = 2,
+                 .bytes = 5000,
+                 .bytes_max = 1'000'000,
+                 .keeps_nothing_because = {}};
+  report.clear();
+  report_endpoint(setup, seen, report);
+  const auto reader =
+      std::ranges::find_if(report, [](const Record& record) { return record.kind() == "reader"; });
+  ASSERT_NE(reader, report.end());
+  const std::pair<const char*, const char*> facts[] = {{"device", "rxe0/1"},
+                                                       {"queue_pairs", "3"},
+                                                       {"queue_pairs_max", "256"},
+                                                       {"hits", "10"},
+                                                       {"misses", "4"},
+                                                       {"dropped", "1"},
+                                                       {"registrations", "2"},
+                                                       {"registered_bytes", "5000"},
+                                                       {"registered_bytes_max", "1000000"},
+                                                       {"keeps_nothing_because", ""}};
+  for (const auto& [name, value] : facts) EXPECT_EQ((*reader)[name], value) << name;
 }
 
 TEST(EndpointReport, AnEndpointAndItsPeers) {

@@ -1,99 +1,15 @@
-// Long messages that devices read: they arrive intact and once, whatever the devices do. Two engines are
-// joined by a network, and their devices by a fabric of the test.
+// Long messages that devices read: they arrive intact and once, whatever the devices do.
 #include "verbs/verbs_transport.h"
 
 #include <gtest/gtest.h>
 
-#include "support/fake_read_device.h"
-#include "support/node.h"
+#include "support/device_nodes.h"
 
 namespace cluster::test {
 namespace {
 
+using VerbsTransportTest = DeviceTest;
 using protocol::Completion;
-
-std::vector<std::byte> pattern(std::size_t size, unsigned seed) {
-  std::vector<std::byte> bytes(size);
-  for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 + seed * 7 + (i >> 8));
-  return bytes;
-}
-
-class VerbsTransportTest : public EngineTest {
- protected:
-  static transport::EngineSettings settings() {
-    transport::EngineSettings settings = node_settings();
-    settings.device_reads = true;
-    return settings;
-  }
-  NodeKind with_device() {
-    NodeKind kind;
-    kind.further_transports.emplace_back([this](const transport::TransportContext& context) {
-      return std::make_unique<verbs::VerbsTransport>(context, FakeReadDevice::opener(fabric), places);
-    });
-    return kind;
-  }
-  std::unique_ptr<Node> node(const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch) {
-    return std::make_unique<Node>(network, name, peer, epoch, nullptr, settings(), with_device());
-  }
-  static void begin_send(Node& from, const std::vector<std::byte>& bytes, std::uint64_t to = 0) {
-    const ConstBytes slice = bytes;
-    ASSERT_EQ(from.engine.send({.slices = {&slice, 1}, .length = bytes.size(), .to = to}), Status::ok);
-  }
-  static void begin_receive(Node& at, std::vector<std::byte>& into) {
-    const Bytes slice = into;
-    ASSERT_EQ(at.engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
-  }
-  static std::vector<Completion> take(protocol::CompletionQueue& queue) {
-    std::vector<Completion> taken;
-    queue.drain(
-        ~std::size_t{0}, [](const Completion&) { return true; },
-        [&](const Completion& completion) { taken.push_back(completion); });
-    return taken;
-  }
-  template <typename... Nodes>
-  void pass_until(const std::function<bool()>& done, Nodes&... nodes) {
-    bool reached = done();
-    for (int i = 0; i < 3000 && !reached; ++i) {
-      pass(nodes...);
-      reached = done();
-    }
-    EXPECT_TRUE(reached);
-  }
-  /// Sends a message from b to a, and checks that it arrives, once and intact.
-  void exchange(std::size_t size, unsigned seed) {
-    const std::vector<std::byte> sent = pattern(size, seed);
-    std::vector<std::byte> got(size);
-    begin_receive(*a, got);
-    begin_send(*b, sent);
-    std::vector<Completion> at_a, at_b;
-    pass_until(
-        [&] {
-          for (const Completion& each : take(a->received)) at_a.push_back(each);
-          for (const Completion& each : take(b->sent)) at_b.push_back(each);
-          return !at_a.empty() && !at_b.empty();
-        },
-        *a, *b);
-    ASSERT_EQ(at_a.size(), 1u);
-    EXPECT_EQ(at_a[0].status, Status::ok);
-    EXPECT_EQ(at_b[0].status, Status::ok);
-    EXPECT_TRUE(got == sent) << size;
-    EXPECT_FALSE(fabric.knows(got));
-    EXPECT_FALSE(fabric.knows(sent));
-  }
-  /// The first message makes both sides connect.
-  void connect() {
-    exchange(kLong, 1);
-    ASSERT_EQ(a->counters().device_reads, 0u);
-    exchange(kLong, 2);
-    ASSERT_EQ(a->counters().device_reads, 1u);
-  }
-
-  static constexpr std::size_t kLong = 3'000'000;
-  FakeDeviceFabric fabric;
-  std::size_t places = 256;
-  std::unique_ptr<Node> a = node(kA, kB, 1000);
-  std::unique_ptr<Node> b = node(kB, kA, 2000);
-};
 
 TEST_F(VerbsTransportTest, TheDeviceReadsLongMessages) {
   connect();
@@ -107,6 +23,16 @@ TEST_F(VerbsTransportTest, TheDeviceReadsLongMessages) {
   EXPECT_EQ(fabric.created, 2u);
   EXPECT_EQ(fabric.misuses, 0u);
   EXPECT_EQ(a->counters().refused_segment + b->counters().refused_segment, 0u);
+}
+
+TEST_F(VerbsTransportTest, ReportsTheDevice) {
+  EXPECT_EQ(a->engine.stats()->device.name, "") << "it is not open yet";
+  connect();
+  const engine::EndpointStats seen = *a->engine.stats();
+  EXPECT_EQ(seen.device.name, "fake/1");
+  EXPECT_EQ(seen.device.queue_pairs, 1u);
+  EXPECT_EQ(seen.device.queue_pairs_max, places);
+  EXPECT_EQ(a->logged("keeps no registrations"), 1u);
 }
 
 TEST_F(VerbsTransportTest, ManyMessagesAtOnce) {
@@ -174,17 +100,38 @@ TEST_F(VerbsTransportTest, WhatADeviceRefusesTravelsInFrames) {
   EXPECT_EQ(a->counters().device_reads, 2u) << "the queue pair has not suffered";
 }
 
-TEST_F(VerbsTransportTest, AMessageOfSeveralBuffersTravelsInFrames) {
+TEST_F(VerbsTransportTest, BuffersOfSeveralPiecesAreReadPieceByPiece) {
   connect();
   const std::vector<std::byte> sent = pattern(kLong, 3);
   std::vector<std::byte> got(kLong);
   const std::array<ConstBytes, 2> slices{ConstBytes(sent).first(kLong / 3),
                                          ConstBytes(sent).subspan(kLong / 3)};
+  const std::array<Bytes, 3> targets{Bytes(got).first(40'000), Bytes(got).subspan(40'000, kLong / 2),
+                                     Bytes(got).subspan(40'000 + kLong / 2)};
+  ASSERT_EQ(a->engine.receive({.slices = targets, .ignore = ~std::uint64_t{0}}), Status::ok);
+  ASSERT_EQ(b->engine.send({.slices = slices, .length = kLong, .to = 0}), Status::ok);
+  pass_until([&] { return !take(a->received).empty(); }, *a, *b);
+  EXPECT_TRUE(got == sent);
+  EXPECT_EQ(a->counters().device_reads, 2u);
+  EXPECT_EQ(a->counters().bytes_read, 2 * kLong);
+  pass(*a, *b);
+  EXPECT_FALSE(fabric.knows(got) || fabric.knows(sent));
+}
+
+TEST_F(VerbsTransportTest, BehindAShortPieceTheRestTravelsInFrames) {
+  connect();
+  const std::vector<std::byte> sent = pattern(kLong, 4);
+  std::vector<std::byte> got(kLong);
+  const std::array<ConstBytes, 3> slices{ConstBytes(sent).first(kLong / 3),
+                                         ConstBytes(sent).subspan(kLong / 3, 100),
+                                         ConstBytes(sent).subspan(kLong / 3 + 100)};
   begin_receive(*a, got);
   ASSERT_EQ(b->engine.send({.slices = slices, .length = kLong, .to = 0}), Status::ok);
   pass_until([&] { return !take(a->received).empty(); }, *a, *b);
   EXPECT_TRUE(got == sent);
   EXPECT_EQ(a->counters().device_reads, 1u);
+  EXPECT_EQ(a->counters().bytes_read, kLong + kLong / 3);
+  EXPECT_EQ(a->counters().refused_segment + b->counters().refused_segment, 0u);
 }
 
 TEST_F(VerbsTransportTest, AQueuePairThatBreaksCostsNoMessage) {

@@ -57,6 +57,8 @@ constexpr Rule kRules[] = {
     {SegmentKind::expose, 0, false, false},
     {SegmentKind::exposed, segment_flag::kData, false, false},
     {SegmentKind::queue_pair, 0, false, false},
+    {SegmentKind::expose_region, 0, true, false},
+    {SegmentKind::device_over, segment_flag::kMore, false, false},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.
@@ -69,20 +71,22 @@ Segment filled(const Rule& rule, std::uint8_t flags) {
   const auto is_one_of = [&](std::initializer_list<SegmentKind> kinds) {
     return std::find(kinds.begin(), kinds.end(), rule.kind) != kinds.end();
   };
-  if (is_one_of({announce, pull, done, write, write_announce, failed, atomic, fetched, expose, queue_pair}) ||
+  if (is_one_of({announce, pull, done, write, write_announce, failed, atomic, fetched, expose, exposed,
+                 queue_pair, device_over}) ||
       segment.confirm()) {
     segment.id = 0xB1B2B3B4;
   }
-  if (is_one_of({pull, bulk, read, read_failed, placed, expose, exposed, queue_pair}))
+  if (is_one_of({pull, bulk, read, read_failed, placed, expose, exposed, queue_pair, expose_region}))
     segment.peer_id = 0xC1C2C3C4;
-  if (is_one_of(
-          {pull, bulk, write, write_announce, read, placed, atomic, fetched, expose, exposed, queue_pair}))
+  if (is_one_of({pull, bulk, write, write_announce, read, placed, atomic, fetched, expose, exposed,
+                 queue_pair, expose_region}))
     segment.offset = 0xD1D2D3D4D5D6D7D8;
   if (is_one_of({eager_first, announce, pull, credit, write, write_announce, read, failed, read_failed,
-                 placed, expose, exposed, queue_pair})) {
+                 placed, expose, exposed, queue_pair, expose_region, device_over})) {
     segment.total = 0xE1E2E3E4E5E6E7E8;
   }
-  if (is_one_of({write, write_announce, read, atomic, exposed, queue_pair})) segment.key = 0x1112131415161718;
+  if (is_one_of({write, write_announce, read, atomic, exposed, queue_pair, expose_region}))
+    segment.key = 0x1112131415161718;
   if (of_group(rule.kind)) {
     segment.id = 0xB1B2B3B4;
     segment.key = 0x1112131415161718;
