@@ -14,6 +14,10 @@ namespace {
 using wire::FrameHeader;
 using wire::SealTrailer;
 
+/// No router uses these ports.
+constexpr std::uint16_t kForgedPortFirst = 50'000;
+constexpr std::uint16_t kForgedPortLast = 60'000;
+
 FrameHeader header_of(const Packet& packet) {
   FrameHeader header;
   std::memcpy(&header, packet.bytes.data(), sizeof header);
@@ -65,10 +69,25 @@ Duration PathAttacker::draw_delay() {
 }
 
 void PathAttacker::attack(const Packet& packet) {
+  if (random_.chance(150'000)) return replay_from_elsewhere(packet);
   Packet made = packet;
   const bool repeats = random_.chance(300'000);
   made.maker = repeats ? Packet::Maker::replayer : Packet::Maker::forger;
   if (repeats || forge(made)) network_.inject(made, draw_delay());
+}
+
+/// Sends a frame of an endpoint, perhaps before the frame itself arrives, from an address where nobody is.
+/// Nothing in the frame says that its source is wrong, so an endpoint may take such a frame, once. But
+/// answers must not go there.
+void PathAttacker::replay_from_elsewhere(Packet packet) {
+  if (packet.ethertype) return;
+  packet.maker = Packet::Maker::replayer;
+  const std::uint64_t copies = random_.chance(50'000) ? random_.between(10, 100) : 1;
+  for (std::uint64_t i = 0; i < copies; ++i) {
+    if (random_.chance(300'000)) packet.from = static_cast<HostNumber>(random_.below(hosts_));
+    packet.outside = static_cast<std::uint16_t>(random_.between(kForgedPortFirst, kForgedPortLast));
+    network_.inject(packet, draw_delay());
+  }
 }
 
 /// Forges a frame. Returns false if the result does not differ from what an endpoint has sent.

@@ -3,6 +3,8 @@
 //
 //   - a frame once more, soon or late
 //   - a frame to another host, or back to its sender
+//   - a frame from an address that its sender does not list, as if a router had translated the sender's
+//     address: a single one, or many copies from many addresses
 //   - an altered frame
 //   - the header of one frame with the content of another
 //   - a frame without its seal, as an endpoint without a key would send it
@@ -34,6 +36,7 @@ class PathAttacker final : public NetworkTap {
   void attack(const Packet& packet);
   bool forge(Packet& packet);
   bool redirect(Packet& packet);
+  void replay_from_elsewhere(Packet packet);
   void alter(Packet& packet);
   bool splice(Packet& packet);
   void unseal(Packet& packet);
