@@ -174,10 +174,7 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
   }
   const std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
   const bool for_us = decoded && is_ours(decoded->to) && decoded->sender.salt != ours_.salt;
-  // A router may have replaced the source of a request, but only a peer that was asked sends a response.
-  const bool source_fits = for_us && (decoded->kind == wire::FrameKind::association_request ||
-                                      contains(decoded->sender.addresses, translation_.known_as(from.to)));
-  if (!source_fits) {
+  if (!for_us) {
     ++environment_.counters.refused_malformed;
     return nullptr;
   }
@@ -248,9 +245,9 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
   return restored ? association : nullptr;
 }
 
-/// Returns true if a request of this peer may have this source, which the peer does not list. If another process
-/// is known at the peer's name, this side asks there. Perhaps it is the peer's predecessor, and the peer itself
-/// answers.
+/// Returns true if a request of this peer may have this source, which the peer does not list. If another
+/// process is known at the peer's name, this side asks there. Perhaps it is the peer's predecessor, and the
+/// peer itself answers.
 bool AssociationExchange::may_come_from(Time now, const Association& association, const link::Path& source) {
   const SocketAddress& name = association.peer().addresses.front();
   if (!translation_.may_use(association, source)) {
@@ -283,13 +280,29 @@ void AssociationExchange::respond(const Association& association, const Associat
   send(bytes, link::without_mac(to));
 }
 
+/// Returns the address of the peer to which the request of this response has gone, or an empty address if
+/// there is none. The peer is behind the source of the response, or the source does not matter: the response
+/// shows that the peer has received the request at an address that it lists, and a router has replaced only
+/// the source of the response.
+SocketAddress AssociationExchange::asked_for(const AssociationFrame& response, const SocketAddress& source) {
+  const auto answers = [&](const SocketAddress& address) {
+    const Route* const route = table_.find_route(address);
+    return route != nullptr && route->request != 0 && route->request == response.number;
+  };
+  const std::vector<SocketAddress>& addresses = response.sender.addresses;
+  const SocketAddress known = translation_.known_as(source);
+  if (contains(addresses, known)) return answers(known) ? known : SocketAddress{};
+  const auto found = std::ranges::find_if(addresses, answers);
+  if (found == addresses.end()) return {};
+  const Association* const current = table_.route(*found).current;
+  return current == nullptr || !current->sources.any_used() ? *found : SocketAddress{};
+}
+
 Association* AssociationExchange::on_response(const AssociationFrame& frame, ConstBytes bytes,
                                               const link::Path& from) {
   Counters& counters = environment_.counters;
-  const bool listed = contains(frame.sender.addresses, from.to);
-  Route* const route = table_.find_route(translation_.known_as(from.to));
-  const bool asked = route != nullptr && route->request != 0 && route->request == frame.number;
-  if (!asked || frame.peer_salt != ours_.salt || frame.mode != credentials_.mode) {
+  const SocketAddress asked = asked_for(frame, from.to);
+  if (asked.empty() || frame.peer_salt != ours_.salt || frame.mode != credentials_.mode) {
     ++counters.refused_replayed;
     return nullptr;
   }
@@ -307,10 +320,8 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
     ++counters.refused_forged;
     return nullptr;
   }
-  if (listed)
-    table_.make_current(*known, from.to);
-  else
-    translation_.prove_by_response(*known, from);
+  const bool translated = asked != from.to && asked == translation_.known_as(from.to);
+  translated ? translation_.prove_by_response(*known, from) : table_.make_current(*known, asked);
   return known;
 }
 

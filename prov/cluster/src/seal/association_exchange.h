@@ -18,9 +18,9 @@
 // it. A notice (association_unknown) is only a header. It contains the id of the refused frame, and the
 // receiver trusts nothing in it.
 //
-// A request may come from a source that its sender does not list, because a router translates addresses. Such a
-// request makes an association that is not confirmed, and causes a response to the source. It changes nothing else
-// (translation.h).
+// A request may come from a source that its sender does not list, because a router translates addresses. Such
+// a request makes an association that is not confirmed, and causes a response to the source. It changes
+// nothing else (translation.h).
 //
 // There is no timer. Flows retransmit the frames that wait for an association. At each retransmission the
 // exchange sends another request, unless the last one left a short time ago. A restarted process cannot open
@@ -92,8 +92,8 @@ class AssociationExchange {
         link_(link),
         environment_(environment) {}
 
-  /// Sends a request to the endpoint at the end of the path, which leads to an address that the endpoint lists. Returns false, and sends nothing, if the last
-  /// request left a short time ago.
+  /// Sends a request to the endpoint at the end of the path, which leads to an address that the endpoint
+  /// lists. Returns false, and sends nothing, if the last request left a short time ago.
   bool request(Time now, Route& route, const link::Path& path);
   /// Handles a whole request, response or notice. If the association of the frame has become current, returns
   /// it, so that waiting frames can leave. Otherwise returns null.
@@ -130,6 +130,7 @@ class AssociationExchange {
   const std::shared_ptr<const JobKey>* key_of(const KeyId& id) const;
   Association* on_request(Time now, const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   bool may_come_from(Time now, const Association& association, const link::Path& source);
+  SocketAddress asked_for(const AssociationFrame& response, const SocketAddress& source);
   Association* on_response(const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   void on_other_key(Time now, const SocketAddress& peer);
   void on_notice(Time now, const wire::FrameHeader& header, const link::Path& from);

@@ -11,8 +11,9 @@
 // associations with the same address never have the same id. A process can choose its salt so that it has the
 // id of another process, but it cannot displace a confirmed association.
 //
-// Behind an address translator, a peer's frames arrive from a source that the peer does not list (translation.h).
-// Such a source opens frames of the associations that have the id of the frame, but changes no route by itself.
+// Behind an address translator, a peer's frames arrive from a source that the peer does not list
+// (translation.h). Such a source opens frames of the associations that have the id of the frame, but changes
+// no route by itself.
 //
 // Frames that wait for an association are copies. Only a few of them are kept, and only for a short time,
 // because flows retransmit their frames.
@@ -64,9 +65,9 @@ class AssociationTable {
   /// Adds an unconfirmed association. Returns null if a confirmed association has the same id and shares an
   /// address with the new one.
   Association* add(std::unique_ptr<Association> association);
-  /// Confirms the association, which from then on seals the frames to the addresses of the peer. `source` is the
-  /// listed address that has shown that the peer is alive. If another peer is reached by an address that is its
-  /// name, this address stays with that peer, unless it is `source`.
+  /// Confirms the association, which from then on seals the frames to the addresses of the peer. `source` is
+  /// the listed address that has shown that the peer is alive. If another peer is reached by an address that
+  /// is its name, this address stays with that peer, unless it is `source`.
   void make_current(Association& association, const SocketAddress& source);
 
   /// Returns an association that opens frames with this id, whatever addresses its peer lists, or null.
@@ -76,9 +77,9 @@ class AssociationTable {
   Association* behind(const SocketAddress& source) const;
   /// Returns true if another peer lists the address. The peers of unconfirmed associations do not count.
   bool lists_it(const SocketAddress& address, const Association& except) const;
-  /// Called when the peer has proved that it receives frames at `source`. Frames to the listed address that the
-  /// source stands for are sealed by this association from then on, and go to the source. Changes no other
-  /// route.
+  /// Called when the peer has proved that it receives frames at `source`. Frames to the listed address that
+  /// the source stands for are sealed by this association from then on, and go to the source. Changes no
+  /// other route.
   void prove(Association& association, ObservedSource& source);
 
   std::size_t size() const { return associations_.size(); }

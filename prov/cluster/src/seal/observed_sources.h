@@ -1,7 +1,7 @@
-// The addresses from which the frames of one peer arrive although the peer does not list them. A router between
-// the two nodes translates the peer's addresses (docs/protocol.md 1.6). The router may change its translation
-// at any time, so a source is only a way to the peer. To the user of the link, the peer has one of the
-// addresses that it lists.
+// The addresses from which the frames of one peer arrive although the peer does not list them. A router
+// between the two nodes translates the peer's addresses (docs/protocol.md 1.6). The router may change its
+// translation at any time, so a source is only a way to the peer. To the user of the link, the peer has one
+// of the addresses that it lists.
 //
 // A source is proven once the peer has answered a keep-alive that was sent to the source. Frames to a listed
 // address go to the proven source from which the peer's frames came last over the same link.

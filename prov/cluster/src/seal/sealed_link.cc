@@ -343,12 +343,15 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
 
 /// Marks an error as vouched if it quotes one of our association requests. Only hosts on the path know the
 /// salt in that request, so no other host can forge such an error. Names a peer behind a translator by the
-/// address by which the user knows the peer.
+/// address by which the user knows the peer. A translator has no port for the peer after it has changed its
+/// translation, so an error that says so does not show that the peer's process has ended.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) {
     error.vouched = exchange_.has_requested(error.quote());
-    error.peer = translation_.known_as(error.peer);
+    const SocketAddress peer = translation_.known_as(error.peer);
+    if (peer != error.peer && error.status == Status::refused) error.status = Status::unreachable;
+    error.peer = peer;
   }
   return read;
 }

@@ -16,10 +16,10 @@
 // inner link can still send frames of equal size as super-frames.
 //
 // Invariant: the link returns a frame only if the frame has the flag kSealed and has opened with a new
-// counter. In addition, the frame has as its source one of the addresses of the peer that sealed it. If a router
-// has replaced the source, the link puts such an address in its place (translation.h). The answer to a
-// keep-alive is an exception. It must be sealed with a key of the job, and come from the address to which this
-// side has sent the keep-alive. Only the first answer to a keep-alive is returned.
+// counter. In addition, the frame has as its source one of the addresses of the peer that sealed it. If a
+// router has replaced the source, the link puts such an address in its place (translation.h). The answer to a
+// keep-alive is an exception. It must be sealed with a key of the job, and come from the address to which
+// this side has sent the keep-alive. Only the first answer to a keep-alive is returned.
 #pragma once
 
 #include <array>
@@ -89,8 +89,8 @@ class SealedLink final : public link::Link {
     Association* association = nullptr;
     bool lists_source = true;  ///< false: a router seems to have replaced the source of the frame
   };
-  /// Handles one arrived frame. Returns true if the user gets it. `last`: the sender of the previous frame from
-  /// the same address. The function updates `last`.
+  /// Handles one arrived frame. Returns true if the user gets it. `last`: the sender of the previous frame
+  /// from the same address. The function updates `last`.
   bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Sender& last);
   bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, const Sender& sender);
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from,

@@ -13,15 +13,17 @@ bool Translation::may_use(const Association& association, const link::Path& sour
   });
 }
 
-/// Returns true if the association may seal the frames of this route. An association that was found by a listed
-/// address keeps its route. Two incarnations behind one translator follow each other, and never alternate.
+/// Returns true if the association may seal the frames of this route. An association that was found by a
+/// listed address keeps its route. Two incarnations behind one translator follow each other, and never
+/// alternate.
 bool Translation::may_displace(const Association& association, const Route& route) const {
   const Association* const current = route.current;
   if (current == nullptr || current->peer().salt == association.peer().salt) return true;
   return !current->listed && !association.superseded;
 }
 
-/// The rails of two sides are paired by their position, if nothing else decides (multipath/address_pairing.h).
+/// The rails of two sides are paired by their position, if nothing else decides
+/// (multipath/address_pairing.h).
 std::size_t Translation::likely_index(const Association& association, std::uint8_t link) {
   return link < association.peer().addresses.size() ? link : 0;
 }
@@ -47,8 +49,8 @@ bool Translation::user_gets(Time now, Association& association, const link::Path
   return route.current == nullptr || route.current->peer().salt == association.peer().salt;
 }
 
-/// Sends a keep-alive to the source. Each names the next address that the peer lists, because nothing shows which
-/// of them the router translates.
+/// Sends a keep-alive to the source. Each names the next address that the peer lists, because nothing shows
+/// which of them the router translates.
 void Translation::ask(Time now, const Association& association, ObservedSource& source,
                       const link::Path& from, std::uint64_t& keep_alives) {
   if (source.question != 0 && !source.proven)

@@ -1,5 +1,5 @@
-// A peer behind a router that translates its address, and the attackers of docs/design/28-translation.md: whole
-// engines with a key, and a router and an on-path host between them.
+// A peer behind a router that translates its address, and the attackers of docs/design/28-translation.md:
+// whole engines with a key, and a router and an on-path host between them.
 #include "seal/translation.h"
 
 #include <cstring>
@@ -186,6 +186,38 @@ TEST_F(TranslationTest, APeerThatIsCalledAfterItsRestartIsFound) {
     if (i % 20 == 0) a->send();
     pass(*a, *b);
   }
+  EXPECT_EQ(arrived(*b), 1u);
+}
+
+/// The router lets calls pass to b, but still translates what b sends.
+TEST_F(TranslationTest, ACalledPeerAnswersFromTheRouter) {
+  auto a = node(kA, kB);
+  const auto b = node(kB, kA);
+  exchange(*b, *a);
+  a.reset();
+  pass(*b);
+  closed = false;
+  a = node(kA, kB, 1'000'000'000);
+  b->receive();
+  a->send();
+  for (int i = 0; i < 300 && b->received.empty(); ++i) pass(*a, *b);
+  EXPECT_EQ(arrived(*b), 1u);
+}
+
+/// The router says that it knows no such port. The process of b lives, and its next frame shows the new port.
+TEST_F(TranslationTest, AClosedPortOfTheRouterEndsNoSession) {
+  const auto a = node(kA, kB);
+  const auto b = node(kB, kA);
+  exchange(*b, *a);
+  exchange(*a, *b);
+  network.absent = kRouter;
+  outside = kRouter.with_port(40001);
+  b->receive();
+  a->send();
+  for (int i = 0; i < 1500; ++i) pass(*a);
+  EXPECT_EQ(a->counters().sessions_closed, 0u);
+  exchange(*b, *a);
+  for (int i = 0; i < 300 && b->received.empty(); ++i) pass(*a, *b);
   EXPECT_EQ(arrived(*b), 1u);
 }
 
