@@ -31,6 +31,8 @@ COMPILER = "g++ -std=c++20 -O1 -DNDEBUG"
 WORKLOADS = {"groups": ("group/", "seal/group"), "rings": ("os/ring",), "connections": ("connection/", "engine/connection_")}
 # Mistakes whose names contain this word need hosts with RDMA devices, and long messages.
 DEVICE = "device"
+# Mistakes whose names contain this word need a router that translates addresses.
+ROUTER = "router"
 # Other tests prove that the unchanged sources pass. These seeds only show that the copy is complete.
 UNCHANGED_SEEDS = 20
 
@@ -108,6 +110,8 @@ def detect(tree, mutation, options):
     more = ()
     if DEVICE in mutation[0]:
         workload, more = "large", ("--devices",)
+    if ROUTER in mutation[0]:
+        more = ("--translator",)
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload, more)
     path.write_text(before)
     if errors:

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sim/failure.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 
@@ -37,6 +38,17 @@ void set_checksum(Packet& packet) {
   set_header(packet, header);
 }
 
+/// Returns true if an endpoint may send the frame to an address that it has only observed.
+bool asks_or_answers(const Packet& packet) {
+  switch (static_cast<wire::FrameKind>(header_of(packet).kind)) {
+    case wire::FrameKind::keep_alive:
+    case wire::FrameKind::alive:
+    case wire::FrameKind::association_response:
+    case wire::FrameKind::association_unknown: return true;
+    default: return false;
+  }
+}
+
 bool is_of_setup(const Packet& packet) {
   return header_of(packet).kind >= static_cast<std::uint8_t>(wire::FrameKind::association_request);
 }
@@ -52,6 +64,8 @@ PathAttacker::PathAttacker(SimNetwork& network, std::uint32_t hosts, SeededRando
 /// Leaves damaged frames alone: if one more bit flips, the frame may be right again.
 void PathAttacker::see(const Packet& packet) {
   if (packet.damaged || packet.bytes.size() < sizeof(FrameHeader)) return;
+  if (packet.to_outside >= kForgedPortFirst && !asks_or_answers(packet))
+    throw SafetyFailure("host " + std::to_string(packet.from) + " sends to an address of this attacker");
   if (kept_.empty() || random_.chance(100'000) || is_of_setup(packet)) keep(packet);
   if (random_.chance(rate_)) attack(random_.chance(500'000) ? packet : pick_kept());
 }

@@ -256,7 +256,8 @@ bool AssociationExchange::may_come_from(Time now, const Association& association
   }
   Route* const route = table_.find_route(name);
   const Association* const known = route != nullptr ? route->current : nullptr;
-  if (known == nullptr || !known->listed || known->peer().salt == association.peer().salt) return true;
+  const bool at_listed_address = known != nullptr && known->listed && !known->sources.any_used();
+  if (!at_listed_address || known->peer().salt == association.peer().salt) return true;
   link::Path path = link::without_mac(source);
   path.to = name;
   request(now, *route, path);

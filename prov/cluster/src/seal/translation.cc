@@ -13,13 +13,14 @@ bool Translation::may_use(const Association& association, const link::Path& sour
   });
 }
 
-/// Returns true if the association may seal the frames of this route. An association that was found by a
-/// listed address keeps its route. Two incarnations behind one translator follow each other, and never
+/// Returns true if the association may seal the frames of this route. An association whose frames arrive from
+/// a listed address keeps its route. Two incarnations behind one translator follow each other, and never
 /// alternate.
 bool Translation::may_displace(const Association& association, const Route& route) const {
   const Association* const current = route.current;
   if (current == nullptr || current->peer().salt == association.peer().salt) return true;
-  return !current->listed && !association.superseded;
+  const bool at_listed_address = current->listed && !current->sources.any_used();
+  return !at_listed_address && !association.superseded;
 }
 
 /// The rails of two sides are paired by their position, if nothing else decides

@@ -204,6 +204,22 @@ TEST_F(TranslationTest, ACalledPeerAnswersFromTheRouter) {
   EXPECT_EQ(arrived(*b), 1u);
 }
 
+/// b has answered a call at its own address first. Then its frames come over the router, and it restarts.
+TEST_F(TranslationTest, APeerThatWasCalledDirectlyMayRestartBehindTheRouter) {
+  closed = false;
+  const auto a = node(kA, kB);
+  auto b = node(kB, kA);
+  exchange(*a, *b);
+  exchange(*b, *a);
+  b.reset();
+  for (int i = 0; i < 20; ++i) pass(*a);
+  closed = true;
+  outside = kRouter.with_port(40001);
+  b = node(kB, kA, 1'000'000'000);
+  exchange(*b, *a);
+  exchange(*a, *b);
+}
+
 /// The router says that it knows no such port. The process of b lives, and its next frame shows the new port.
 TEST_F(TranslationTest, AClosedPortOfTheRouterEndsNoSession) {
   const auto a = node(kA, kB);
