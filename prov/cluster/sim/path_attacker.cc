@@ -122,10 +122,13 @@ bool PathAttacker::forge(Packet& packet) {
 
 /// Sends the frame to another host than it was sent to, or in the name of another one. A frame from a host
 /// to itself is left alone. A host sends such a frame only to answer a keep-alive that this attacker has
-/// redirected. If the attacker sent this answer on to the host that asked, it would be the genuine answer.
+/// redirected. If the attacker sent this answer on to the host that asked, it would be the genuine answer. A
+/// frame whose source alone is wrong is a copy: a router may have replaced the source.
 bool PathAttacker::redirect(Packet& packet) {
   if (packet.from == packet.to) return false;
-  HostNumber& end = random_.chance(500'000) ? packet.to : packet.from;
+  const bool elsewhere = random_.chance(500'000);
+  HostNumber& end = elsewhere ? packet.to : packet.from;
+  if (!elsewhere) packet.maker = Packet::Maker::replayer;
   const HostNumber before = end;
   end = static_cast<HostNumber>(random_.below(hosts_));
   return end != before;
