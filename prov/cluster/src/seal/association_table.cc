@@ -95,6 +95,10 @@ bool AssociationTable::lists_it(const SocketAddress& address, const Association&
 }
 
 void AssociationTable::prove(Association& association, ObservedSource& source) {
+  // Sources that were forgotten (ObservedSources::note) are removed many at a time.
+  if (behind_.size() >= 2 * ObservedSources::kMax * associations_.size()) {
+    std::erase_if(behind_, [](const auto& each) { return each.second->sources.at(each.first) == nullptr; });
+  }
   Association*& owner = behind_[source.address];
   if (owner != nullptr && owner != &association) owner->sources.remove(source.address);
   owner = &association;

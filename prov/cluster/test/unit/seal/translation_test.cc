@@ -572,6 +572,17 @@ TEST_F(TranslatedRoutesTest, ASourceBelongsToThePeerThatHasProvedItLast) {
   EXPECT_FALSE(one.sources.any_used());
 }
 
+TEST_F(TranslatedRoutesTest, ARouterThatChangesItsPortForEverTakesBoundedMemory) {
+  Association& peer = add(1, {kB});
+  std::size_t kept = 0;
+  for (std::uint16_t port = 1; port <= 1000; ++port)
+    table.prove(peer, peer.sources.note(kRouter.with_port(port), 0));
+  for (std::uint16_t port = 1; port <= 1000; ++port)
+    kept += table.behind(kRouter.with_port(port)) != nullptr ? 1 : 0;
+  EXPECT_LE(kept, 2 * ObservedSources::kMax);
+  EXPECT_EQ(table.behind(kRouter.with_port(1000)), &peer);
+}
+
 TEST_F(TranslatedRoutesTest, AListedAddressIsNoSource) {
   Association& one = add(1, {kB});
   table.prove(one, one.sources.note(kC, 0));
