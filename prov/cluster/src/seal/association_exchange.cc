@@ -229,7 +229,8 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
   std::unique_ptr<Association> made;
   if (association == nullptr)
     made = std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender);
-  if (translated && !may_come_from(now, made != nullptr ? *made : *association, from)) {
+  const Association& caller = association != nullptr ? *association : *made;
+  if (translated && !may_come_from(now, caller, from)) {
     ++counters.refused_stale;
     return nullptr;
   }
