@@ -19,6 +19,7 @@
 //   3 paths                       may_use(): no source that another peer lists, and no route but the peer's
 //   own
 //   4 the call names the called   AssociationExchange::on_frame: the request contains our address
+//   5 silence                     may_displace(): a peer keeps its place, however silent it is
 #pragma once
 
 #include "base/environment.h"
