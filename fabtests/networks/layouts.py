@@ -15,6 +15,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..
 import virtual_nodes  # noqa: E402
 
 HERE = os.path.dirname(os.path.realpath(__file__))
+KEYED = {"FI_CLUSTER_KEY": "0123456789abcdef" * 2}
+FORGOTTEN_TIMES, FORGOTTEN_EACH_SECONDS = 5, 0.5
 TUNNEL_MTU = 1420  # as WireGuard chooses it
 SUBNETS = {number: f"10.77.{number}" for number in range(1, 10)}
 
@@ -232,13 +234,34 @@ def one_way_firewall():
     return Network(made.cluster, 2)
 
 
-def translation_on_one_side():
-    """The second node is behind a router that gives it the router's own address."""
+def translation_on_one_side(settings=None, ports=""):
+    """The second node is behind a router that gives it the router's own address. `ports`: how the router chooses ports of UDP."""
     made = Builder(3, "translation")
     made.joined_by_router(1, 2, 3)
-    made.rules(3, "postrouting", "oifname to1 masquerade", kind="nat")
+    made.rules(3, "postrouting", f"oifname to1 meta l4proto udp masquerade {ports}", "oifname to1 masquerade", kind="nat")
     made.rules(3, "forward", "ct state established,related accept", "iifname to2 accept", "drop", table="gate")
-    return Network(made.cluster, 2)
+    return made, Network(made.cluster, 2, settings=settings or {})
+
+
+def translation_without_a_key():
+    return translation_on_one_side()[1]
+
+
+def translation_with_a_key():
+    return translation_on_one_side(KEYED)[1]
+
+
+def translator_changes_its_ports():
+    """The router forgets its translations several times, so the second node gets other ports while the job runs."""
+    made, network = translation_on_one_side(KEYED, "random")
+
+    def forget():
+        for _ in range(FORGOTTEN_TIMES):
+            made.cluster.run(3, sys.executable, os.path.join(HERE, "forget_translations.py"))
+            time.sleep(FORGOTTEN_EACH_SECONDS)
+
+    network.cut, network.mend = forget, lambda: None
+    return network
 
 
 def rebooting_switch(seconds):

@@ -59,8 +59,10 @@ ROWS = [
     Row("stateful firewall, one side may begin", layouts.one_way_firewall, short=True),
     Row("switch reboots", layouts.rebooting_switch),
     Row("three networks, one of two routers dies", layouts.killed_router, still=5.0),
-    Row("address translation on one side", layouts.translation_on_one_side, short=True,
-        known="the called side knows its peer by another address (docs/design/28-translation.md)",
+    Row("address translation on one side, with a key", layouts.translation_with_a_key, short=True),
+    Row("translator changes its ports in mid-job", layouts.translator_changes_its_ports, short=True),
+    Row("address translation on one side, without a key", layouts.translation_without_a_key, short=True,
+        known="without a key, nothing proves who the caller is (docs/design/28-translation.md)",
         says="a router between the nodes changes this node's address"),
 ]
 

@@ -1,11 +1,13 @@
 // Two endpoints with a key, and between them a host that has not the key: it decides which of their frames arrive, when,
 // how often and altered in which way, and adds frames of its own, right in form where the form is known. What comes out
-// of a sealed link was handed in at the other one for it, unaltered and once.
+// of a sealed link was handed in at the other one for it, unaltered and once. The host may also be a router that
+// gives frames another source, and brings back what is sent there.
 #include <memory>
 #include <set>
 
 #include "fuzz/hostile_input.h"
 #include "fuzz/seal_material.h"
+#include "seal/keep_alive_seal.h"
 #include "seal/sealed_link.h"
 #include "support/fake_network.h"
 
@@ -16,6 +18,7 @@ using fuzz::credentials;
 
 constexpr std::byte kIpA[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{1}};
 constexpr std::byte kIpB[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{2}};
+constexpr std::byte kIpRouter[] = {std::byte{10}, std::byte{0}, std::byte{0}, std::byte{9}};
 
 class SealedHarness {
  public:
@@ -26,7 +29,7 @@ class SealedHarness {
     network_.conditions.segments = input.ConsumeBool();
     network_.drop = [this](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
       if (on_its_way_) return false;
-      if (recorded_.size() < kRecordedMax) recorded_.push_back({packet.from, to, packet.bytes});
+      record(packet, to);
       return true;
     };
   }
@@ -59,6 +62,22 @@ class SealedHarness {
     std::unique_ptr<seal::SealedLink> link;
     std::set<std::vector<std::byte>> expected;  ///< payloads handed in for it and not come yet
   };
+
+  /// What is sent to the router is for the side behind it. The keep-alive responder of that side answers at once.
+  void record(const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
+    if (recorded_.size() == kRecordedMax) return;
+    const bool to_router = to != sides_[0].name && to != sides_[1].name;
+    const SocketAddress& behind = packet.from == sides_[0].name ? sides_[1].name : sides_[0].name;
+    const SocketAddress& asked = to_router ? behind : to;
+    seal::KeepAliveAnswer answer;
+    if (seal::answer_keep_alive(credentials(mode_, 'k'), packet.bytes, asked, answer))
+      recorded_.push_back({to, packet.from, {answer.begin(), answer.end()}});
+    else
+      recorded_.push_back({packet.from, asked, packet.bytes});
+  }
+  SocketAddress router() {
+    return SocketAddress::v4(kIpRouter, input_.ConsumeIntegralInRange<std::uint16_t>(1, 4));
+  }
 
   Side& some_side() { return sides_[input_.ConsumeBool() ? 1 : 0]; }
   Side& other(const Side& side) { return &side == &sides_[0] ? sides_[1] : sides_[0]; }
@@ -125,7 +144,8 @@ class SealedHarness {
     add(copy);
   }
   void alter(Recorded& frame) {
-    switch (input_.ConsumeIntegralInRange<int>(0, 4)) {
+    switch (input_.ConsumeIntegralInRange<int>(0, 5)) {
+      case 5: frame.from = router(); break;
       case 0: std::swap(frame.from, frame.to); break;
       case 1:
         frame.bytes.resize(input_.ConsumeIntegralInRange<std::size_t>(0, frame.bytes.size() + 40));

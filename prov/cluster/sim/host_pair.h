@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "sim/packet.h"
 #include "sim/seeded_random.h"
-#include "sim/sim_network.h"
 
 namespace cluster::sim {
 

@@ -33,6 +33,8 @@ WORKLOADS = {"groups": ("group/", "seal/group"), "rings": ("os/ring",), "connect
 # contain the second word, they need remote reads and writes instead.
 DEVICE = "device"
 REMOTE = "(remote)"
+# Mistakes whose names contain this word need a router that translates addresses.
+ROUTER = "router"
 # Other tests prove that the unchanged sources pass. These seeds only show that the copy is complete.
 UNCHANGED_SEEDS = 20
 
@@ -110,6 +112,8 @@ def detect(tree, mutation, options):
     more = ()
     if DEVICE in mutation[0]:
         workload, more = "remote" if REMOTE in mutation[0] else "large", ("--devices",)
+    if ROUTER in mutation[0]:
+        more = ("--translator",)
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload, more)
     path.write_text(before)
     if errors:

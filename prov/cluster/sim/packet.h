@@ -26,12 +26,14 @@ struct Packet {
   RailNumber rail = 0;
   std::uint32_t incarnation = 0;  ///< of the sender's process
   Time sent_at{};
-  Time arrived{};             ///< when it reached the receiving process
-  bool ethertype = false;     ///< takes the EtherType path
-  bool damaged = false;       ///< by the network
-  bool forged = false;        ///< made by an attacker; `from` is the host that the attacker claims to be
-  std::uint16_t port = 0;     ///< the sender's port; 0: the usual one
-  std::uint16_t to_port = 0;  ///< the receiver's port; 0: its present one
+  Time arrived{};                ///< when it reached the receiving process
+  bool ethertype = false;        ///< takes the EtherType path
+  bool damaged = false;          ///< by the network
+  bool forged = false;           ///< made by an attacker; `from` is the host that the attacker claims to be
+  std::uint16_t port = 0;        ///< the sender's port; 0: the usual one
+  std::uint16_t to_port = 0;     ///< the receiver's port; 0: its present one
+  std::uint16_t outside = 0;     ///< not 0: the source is this port of the router that translates addresses
+  std::uint16_t to_outside = 0;  ///< not 0: goes to this port of that router
 };
 
 class PacketPool {

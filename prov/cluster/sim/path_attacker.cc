@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "sim/failure.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
 
@@ -13,6 +14,10 @@ namespace {
 
 using wire::FrameHeader;
 using wire::SealTrailer;
+
+/// No router uses these ports.
+constexpr std::uint16_t kForgedPortFirst = 50'000;
+constexpr std::uint16_t kForgedPortLast = 60'000;
 
 FrameHeader header_of(const Packet& packet) {
   FrameHeader header;
@@ -33,6 +38,17 @@ void set_checksum(Packet& packet) {
   set_header(packet, header);
 }
 
+/// Returns true if an endpoint may send the frame to an address that it has only observed.
+bool asks_or_answers(const Packet& packet) {
+  switch (static_cast<wire::FrameKind>(header_of(packet).kind)) {
+    case wire::FrameKind::keep_alive:
+    case wire::FrameKind::alive:
+    case wire::FrameKind::association_response:
+    case wire::FrameKind::association_unknown: return true;
+    default: return false;
+  }
+}
+
 bool is_of_setup(const Packet& packet) {
   return header_of(packet).kind >= static_cast<std::uint8_t>(wire::FrameKind::association_request);
 }
@@ -48,6 +64,8 @@ PathAttacker::PathAttacker(SimNetwork& network, std::uint32_t hosts, SeededRando
 /// Leaves damaged frames alone: if one more bit flips, the frame may be right again.
 void PathAttacker::see(const Packet& packet) {
   if (packet.damaged || packet.bytes.size() < sizeof(FrameHeader)) return;
+  if (packet.to_outside >= kForgedPortFirst && !asks_or_answers(packet))
+    throw SafetyFailure("host " + std::to_string(packet.from) + " sends to an address of this attacker");
   if (kept_.empty() || random_.chance(100'000) || is_of_setup(packet)) keep(packet);
   if (random_.chance(rate_)) attack(random_.chance(500'000) ? packet : pick_kept());
 }
@@ -65,10 +83,25 @@ Duration PathAttacker::draw_delay() {
 }
 
 void PathAttacker::attack(const Packet& packet) {
+  if (random_.chance(150'000)) return replay_from_elsewhere(packet);
   Packet made = packet;
   const bool repeats = random_.chance(300'000);
   made.maker = repeats ? Packet::Maker::replayer : Packet::Maker::forger;
   if (repeats || forge(made)) network_.inject(made, draw_delay());
+}
+
+/// Sends a frame of an endpoint, perhaps before the frame itself arrives, from an address where nobody is.
+/// Nothing in the frame says that its source is wrong, so an endpoint may take such a frame, once. But
+/// answers must not go there.
+void PathAttacker::replay_from_elsewhere(Packet packet) {
+  if (packet.ethertype) return;
+  packet.maker = Packet::Maker::replayer;
+  const std::uint64_t copies = random_.chance(50'000) ? random_.between(10, 100) : 1;
+  for (std::uint64_t i = 0; i < copies; ++i) {
+    if (random_.chance(300'000)) packet.from = static_cast<HostNumber>(random_.below(hosts_));
+    packet.outside = static_cast<std::uint16_t>(random_.between(kForgedPortFirst, kForgedPortLast));
+    network_.inject(packet, draw_delay());
+  }
 }
 
 /// Forges a frame. Returns false if the result does not differ from what an endpoint has sent.
@@ -89,10 +122,13 @@ bool PathAttacker::forge(Packet& packet) {
 
 /// Sends the frame to another host than it was sent to, or in the name of another one. A frame from a host
 /// to itself is left alone. A host sends such a frame only to answer a keep-alive that this attacker has
-/// redirected. If the attacker sent this answer on to the host that asked, it would be the genuine answer.
+/// redirected. If the attacker sent this answer on to the host that asked, it would be the genuine answer. A
+/// frame whose source alone is wrong is a copy: a router may have replaced the source.
 bool PathAttacker::redirect(Packet& packet) {
   if (packet.from == packet.to) return false;
-  HostNumber& end = random_.chance(500'000) ? packet.to : packet.from;
+  const bool elsewhere = random_.chance(500'000);
+  HostNumber& end = elsewhere ? packet.to : packet.from;
+  if (!elsewhere) packet.maker = Packet::Maker::replayer;
   const HostNumber before = end;
   end = static_cast<HostNumber>(random_.below(hosts_));
   return end != before;

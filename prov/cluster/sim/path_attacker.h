@@ -3,12 +3,14 @@
 //
 //   - a frame once more, soon or late
 //   - a frame to another host, or back to its sender
+//   - a frame from an address that its sender does not list, as if a router had translated the sender's
+//     address: a single one, or many copies from many addresses
 //   - an altered frame
 //   - the header of one frame with the content of another
 //   - a frame without its seal, as an endpoint without a key would send it
 //   - a frame of another kind, or with other flags
 //
-// It drops no frame. That a host on the path can deny service is documented (fi_cluster_security(7)).
+// No endpoint may send more than questions and answers to an address of its own. It drops no frame. That a host on the path can deny service is documented (fi_cluster_security(7)).
 //
 // It acts only when a frame passes, so a silent network stays silent.
 #pragma once
@@ -34,6 +36,7 @@ class PathAttacker final : public NetworkTap {
   void attack(const Packet& packet);
   bool forge(Packet& packet);
   bool redirect(Packet& packet);
+  void replay_from_elsewhere(Packet packet);
   void alter(Packet& packet);
   bool splice(Packet& packet);
   void unseal(Packet& packet);

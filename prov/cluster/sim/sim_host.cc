@@ -213,8 +213,7 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
 /// Answers in place of the keep-alive responder. It shares nothing with the engine, and runs while the
 /// application is away.
 void SimHost::answer_keep_alive(const Packet& packet) {
-  link::Path path{address_of(packet.from, packet.rail), {}, false};
-  if (packet.port != 0) path.to = path.to.with_port(packet.port);
+  const link::Path path{source_of(packet), {}, false};
   link::OutFrame frame;
   frame.path = &path;
   seal::KeepAliveAnswer sealed;

@@ -76,8 +76,7 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     note_origin(packet, 0, whole);
     link::InFrame& frame = frames[in_use_.size() - 1];
     frame.bytes = in_use_.back()->bytes;
-    frame.from = {address_of(packet.from, rail_), {}, true};
-    if (packet.port != 0) frame.from.to = frame.from.to.with_port(packet.port);
+    frame.from = {source_of(packet), {}, true};
     frame.from.ethertype = packet.ethertype;
     frame.arrived = packet.arrived;
     frame.segment = 0;
@@ -100,7 +99,8 @@ std::unique_ptr<Packet> SimLink::take_next() {
 bool SimLink::continues_last(const Packet& packet) const {
   if (last_size_ == 0 || packet.ethertype || packet.bytes.empty()) return false;
   const Packet& last = *in_use_.back();
-  const bool of_one_source = packet.from == last.from && packet.port == last.port;
+  const bool of_one_source =
+      packet.from == last.from && packet.port == last.port && packet.outside == last.outside;
   const bool alike = tells_segments() ? packet.bytes.size() <= last_size_
                                       : packet.bytes.size() == last_size_ && !packet.forged;
   return of_one_source && alike && last.bytes.size() + last_size_ <= kSuperFrameMax &&

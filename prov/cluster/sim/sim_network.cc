@@ -17,6 +17,8 @@ constexpr Duration kIcmpInterval = 1ms;
 constexpr std::size_t kIcmpQuote = 520;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
+/// Part of the number of a host, in the addresses of the router that translates the addresses of this host.
+constexpr HostNumber kOutside = 1u << 23;
 
 Duration time_on_cable(std::size_t bytes, std::uint64_t bits_per_second) {
   return Duration(static_cast<std::int64_t>((bytes + kCableOverhead) * 8'000'000'000u / bits_per_second));
@@ -52,6 +54,12 @@ HostNumber host_of(const SocketAddress& address) {
   const ConstBytes ip = address.ip();
   return std::to_integer<HostNumber>(ip[1]) << 16 | std::to_integer<HostNumber>(ip[2]) << 8 |
          std::to_integer<HostNumber>(ip[3]);
+}
+
+SocketAddress source_of(const Packet& packet) {
+  if (packet.outside != 0) return address_of(packet.from | kOutside, packet.rail).with_port(packet.outside);
+  const SocketAddress usual = address_of(packet.from, packet.rail);
+  return packet.port != 0 ? usual.with_port(packet.port) : usual;
 }
 
 RailNumber rail_of(const SocketAddress& address) {
@@ -109,8 +117,11 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->ethertype = frame.path->ethertype;
   packet->damaged = packet->forged = false;
   packet->port = out.port.moves == 0 ? 0 : present_address(from, rail).port();
-  packet->to = host_of(frame.path->to);
-  packet->to_port = frame.path->to.port();
+  packet->to = host_of(frame.path->to) & ~kOutside;
+  const bool to_router = packet->to != host_of(frame.path->to);
+  packet->to_port = to_router ? 0 : frame.path->to.port();
+  packet->to_outside = to_router ? frame.path->to.port() : 0;
+  packet->outside = 0;
   for (std::size_t i = 0; i < frame.count; ++i) {
     packet->bytes.insert(packet->bytes.end(), frame.pieces[i].begin(), frame.pieces[i].end());
   }
@@ -128,6 +139,8 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   bool twice = false;
   if (out.port.down) {
     lose("down", totals_.cut, std::move(packet));
+  } else if (translator_ != nullptr && from == translator_->host() && !translator_->send(now, *packet)) {
+    lose("not-translated", totals_.cut, std::move(packet));
   } else if (packet->ethertype && out.ethertype_out_blocked) {
     lose("ethertype", totals_.cut, std::move(packet));
   } else if (packet->bytes.size() > out.port.path_max) {
@@ -151,7 +164,7 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->bytes = std::move(bytes);
   packet->from = claim.from;
   packet->port = claim.port;
-  packet->to_port = 0;
+  packet->to_port = packet->outside = packet->to_outside = 0;
   packet->to = to;
   packet->rail = rail;
   packet->incarnation = 0;
@@ -250,6 +263,12 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   Duration late{0};
   bool twice = false;
   if (in.port.down) return lose("down", totals_.cut, std::move(packet));
+  const bool translates = translator_ != nullptr && translator_->host() == packet->to;
+  const bool forwarded = translates ? translator_->receive(now, *packet) : packet->to_outside == 0;
+  if (!forwarded) {
+    if (translates) send_icmp_error(*packet);
+    return lose("not-translated", totals_.cut, std::move(packet));
+  }
   if (packet->ethertype && in.ethertype_in_blocked) return lose("ethertype", totals_.cut, std::move(packet));
   const Impairment& impairment = in.port.in;
   if (!pass(in, impairment, in.burst_in, *packet, late, twice)) {
@@ -293,7 +312,8 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   error->rail = packet.rail;
   error->damaged = error->forged = error->ethertype = false;
   error->port = packet.to_port;
-  error->to_port = 0;
+  error->outside = packet.to_outside;
+  error->to_port = error->to_outside = 0;
   const std::size_t quoted = std::min(packet.bytes.size(), kIcmpQuote);
   error->bytes.assign(packet.bytes.begin(), packet.bytes.begin() + static_cast<std::ptrdiff_t>(quoted));
   plan(now + way, Hop::icmp_error, std::move(error));
@@ -304,8 +324,7 @@ void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const PortState& to = port_state(packet->to, packet->rail);
   const bool cut = !packet->forged && (partitions_.stops(*packet) || from.port.down);
   if (to.node != nullptr && !cut && !to.port.down) {
-    link::PathError error{address_of(packet->from, packet->rail), Status::refused};
-    if (packet->port != 0) error.peer = error.peer.with_port(packet->port);
+    link::PathError error{source_of(*packet), Status::refused};
     error.set_quote(packet->bytes);
     to.node->deliver_path_error(error);
   }
@@ -331,6 +350,7 @@ void SimNetwork::handle_event(std::uint64_t note) {
 
 void SimNetwork::heal() {
   partitions_.clear();
+  if (translator_ != nullptr) translator_->settle();
   for (PortState& each : ports_) {
     each.port.carrier = true;
     each.port.down = each.ethertype_out_blocked = each.ethertype_in_blocked = false;

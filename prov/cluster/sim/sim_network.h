@@ -6,6 +6,8 @@
 //   the cable in            impairments of that direction
 //   the receiver            its ring if a process is there; if not, "port unreachable" goes back
 //
+// A router may translate the addresses of one host (translator.h). It is between the host and the switch.
+//
 // Hosts are numbered. Host i has the address 10.x.y.z on the first rail, with x.y.z = i, 11.x.y.z on the
 // second, and so on. No rail leads to the addresses of another rail. The network does not interpret frames.
 // Only the trace does.
@@ -22,6 +24,7 @@
 #include "sim/port.h"
 #include "sim/seeded_random.h"
 #include "sim/trace.h"
+#include "sim/translator.h"
 
 namespace cluster::sim {
 
@@ -29,6 +32,8 @@ inline constexpr unsigned kNetworkBits = 8;  ///< of an address that say to whic
 
 SocketAddress address_of(HostNumber host, RailNumber rail = 0);
 HostNumber host_of(const SocketAddress& address);
+/// Returns the address from which the frame has come, as its receiver sees it.
+SocketAddress source_of(const Packet& packet);
 RailNumber rail_of(const SocketAddress& address);
 
 /// The receiving end of a port.
@@ -89,6 +94,7 @@ class SimNetwork final : public EventHandler {
   Time now() const { return event_queue_.now(); }
 
   void set_tap(NetworkTap* tap) { tap_ = tap; }
+  void set_translator(std::unique_ptr<Translator> translator) { translator_ = std::move(translator); }
   /// A frame of the tap begins at the switch, after this delay.
   void inject(const Packet& packet, Duration later);
 
@@ -162,6 +168,7 @@ class SimNetwork final : public EventHandler {
   Partitions partitions_;
   PacketPool packets_;
   NetworkTap* tap_ = nullptr;
+  std::unique_ptr<Translator> translator_;
   std::uint16_t last_move_ = 0;
   NetworkTotals totals_;
 };

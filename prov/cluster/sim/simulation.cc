@@ -18,6 +18,7 @@ constexpr std::uint64_t kStreamAttacker = 21;
 constexpr std::uint64_t kStreamNarrowPaths = 11;
 constexpr std::uint64_t kStreamReboot = 12;
 constexpr std::uint64_t kStreamMoves = 13;
+constexpr std::uint64_t kStreamTranslator = 14;
 constexpr std::uint64_t kStreamDeviceOwners = 31;
 constexpr std::uint32_t kDeviceOwners = 800'000;  ///< of a million hosts
 constexpr RailNumber kRailsMost = 4;
@@ -107,6 +108,7 @@ Simulation::Simulation(const RunOptions& options)
                                                     SeededRandom::stream(options.seed, kStreamAttacker));
     cluster_.network.set_tap(path_attacker_.get());
   }
+  if (options.translator) add_translator(options.seed, faults);
   for (const HostProfile& profile : profiles_) cluster_.add_host(profile);
   faults_ =
       std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, outage_, cluster_.event_queue,
@@ -115,6 +117,22 @@ Simulation::Simulation(const RunOptions& options)
   attacker_ = std::make_unique<Attacker>(attack_, cluster_.event_queue, cluster_.network, host_count_,
                                          horizon_, options.seed);
   description_ += ", " + options.attack;
+}
+
+/// The endpoints do not ask the kernel of a translated host about its process, because another host may have
+/// the address that the process lists. So a process there must not be stopped for long, and its death is
+/// noticed later.
+void Simulation::add_translator(std::uint64_t seed, FaultPlan& faults) {
+  if (!faults.keyed) throw std::invalid_argument("a router may translate addresses only if there are keys");
+  SeededRandom random = SeededRandom::stream(seed, kStreamTranslator);
+  const auto host = static_cast<HostNumber>(random.below(host_count_));
+  cluster_.network.set_translator(std::make_unique<Translator>(host, random));
+  profiles_[host].kernel_answers = faults.answered[host] = false;
+  for (Incident& incident : faults.incidents) {
+    if (incident.host == host && incident.kind == Incident::Kind::stopped)
+      incident.duration = std::min(incident.duration, peer_timeout_ / 4);
+  }
+  description_ += ", host " + std::to_string(host) + " behind a translator";
 }
 
 void Simulation::draw_ports() {

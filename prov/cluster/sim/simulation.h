@@ -29,9 +29,10 @@ struct RunOptions {
   std::uint32_t rails = 0;  ///< 0: drawn
   std::string security = "none";
   std::string attack = "none";
-  bool devices = false;    ///< some hosts have RDMA devices, which read long messages
-  bool frame_lane = true;  ///< short messages may take the frame lane
-  std::string trace;       ///< name of a file; empty: no trace
+  bool translator = false;  ///< a router translates the addresses of one host; only with keys
+  bool devices = false;     ///< some hosts have RDMA devices, which read long messages
+  bool frame_lane = true;   ///< short messages may take the frame lane
+  std::string trace;        ///< name of a file; empty: no trace
 };
 
 struct RunReport {
@@ -60,6 +61,7 @@ class Simulation {
  private:
   HostProfile draw_profile();
   void draw_ports();
+  void add_translator(std::uint64_t seed, FaultPlan& faults);
   void run_workload();
   void run_until(Time limit, const char* awaited, bool (Simulation::*reached)());
   bool all_finished();

@@ -38,6 +38,9 @@ struct Path {
   std::uint8_t doubts = 0;
   /// The kernel's routes and neighbour table choose the hardware address, whatever arriving frames show.
   bool by_routes = false;
+  /// Of an arrived frame: a router has replaced the source address. The link has put an address that the peer
+  /// lists in its place. Nothing but frames of this link reaches the peer there.
+  bool translated = false;
 
   bool same_mac(const Path& other) const {
     using Words = std::array<std::uint16_t, 3>;

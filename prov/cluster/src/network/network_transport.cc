@@ -213,7 +213,8 @@ const char* NetworkTransport::advice(Status status) const {
   if (status == Status::prohibited)
     return " (\"cluster-info --ports\" prints what the firewalls between the nodes must let pass)";
   if (status == Status::translated)
-    return " (connect the nodes by a route without translation, or by a tunnel whose interface "
+    return " (set FI_CLUSTER_KEY_FILE on all nodes of the job: with a key, translated addresses work; or "
+           "connect the nodes by a route without translation, or by a tunnel whose interface "
            "FI_CLUSTER_IFACE names)";
   if (status != Status::unreachable) return "";
   return " (is the peer's node off, is a cable unplugged, or does a firewall drop UDP?)";

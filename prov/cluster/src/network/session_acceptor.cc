@@ -210,7 +210,8 @@ bool SessionAcceptor::reopen(Time now, RemotePeer& peer, std::uint64_t peer_begi
 }
 
 /// Called for an opening that does not list the address from which it came. If a router translates the
-/// sender's address, the reset tells the sender why nothing answers. The reset is shorter than the opening,
+/// sender's address, the reset tells the sender why nothing answers. With a key this does not happen, because
+/// the sealed link knows the sender (seal/translation.h). The reset is shorter than the opening,
 /// and gives the sender nothing that would prove a name.
 void SessionAcceptor::refuse_source(Time now, const wire::FrameView& view, const link::Path& from) {
   if (view.sequenced()) answers_.send_reset(now, view, from, wire::ResetReason::foreign_source, 0);
@@ -222,7 +223,8 @@ void SessionAcceptor::warn_of_source(Time now, const SocketAddress& name, const 
   next_source_warning_ = now + kSourceWarningInterval;
   parts_.environment.log.warn(
       "peer %s is refused: its first frame came from %s, which is not an address of the peer (a router seems "
-      "to translate addresses: connect the nodes by a route without translation, or by a tunnel)",
+      "to translate addresses: set FI_CLUSTER_KEY_FILE on all nodes of the job, or connect the nodes by a "
+      "route without translation, or by a tunnel)",
       name.text().c_str(), source.text().c_str());
 }
 

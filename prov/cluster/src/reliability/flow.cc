@@ -162,7 +162,8 @@ ReceiveResult Flow::receive(Time now, const wire::FrameView& view, const link::P
   }
   if (!knew_peer) {
     ++counters_.sessions_opened;
-    liveness_.on_met(handshake_.kernel_answers());
+    // Another host may have the address that a translated peer lists.
+    liveness_.on_met(handshake_.kernel_answers() && !from.translated);
     timer_.set_ack_delay(handshake_.peer_ack_delay());
     receiver_.window().begin(first_sequence(handshake_.peer_session()));
   }

@@ -36,6 +36,7 @@
 #include "base/environment.h"
 #include "base/units.h"
 #include "seal/job_key.h"
+#include "seal/observed_sources.h"
 #include "wire/frame.h"
 
 namespace cluster::seal {
@@ -174,6 +175,11 @@ class Association {
 
   /// True once a frame or a response has shown that the peer is alive and knows our salt.
   bool confirmed = false;
+  /// True once such a frame or response has arrived from an address that the peer lists.
+  bool listed = false;
+  /// True once a later incarnation of the peer, behind the same translator, has taken the peer's place.
+  bool superseded = false;
+  ObservedSources sources;         ///< other addresses from which the peer's frames arrive
   std::uint64_t last_request = 0;  ///< the largest number of a request from this incarnation of the peer
   /// Before this time, this side sends no further notice that the peer's frames do not open.
   Time next_notice{};

@@ -149,7 +149,9 @@ void AssociationExchange::send_request(const JobKey& key, const link::Path& path
   frame.number = numbers_;
   std::vector<std::byte> bytes = encode(frame);
   set_tag(bytes, key.authenticate(JobKey::Purpose::request, tagged_part(bytes)));
-  send(bytes, path);
+  const Route* const route = table_.find_route(path.to);
+  const bool known = route != nullptr && route->current != nullptr;
+  send(bytes, known ? translation_.outward(*route->current, path) : path);
 }
 
 bool AssociationExchange::has_requested(ConstBytes quoted) const {
@@ -172,15 +174,13 @@ Association* AssociationExchange::on_frame(Time now, const wire::FrameHeader& he
   }
   const std::optional<AssociationFrame> decoded = decode(frame, from.to.scope());
   const bool for_us = decoded && is_ours(decoded->to) && decoded->sender.salt != ours_.salt;
-  if (!for_us || !contains(decoded->sender.addresses, from.to)) {
+  if (!for_us) {
     ++environment_.counters.refused_malformed;
-    if (for_us && key_of(decoded->key_id) != nullptr)
-      warn(now, Warning::foreign_source, decoded->sender.addresses.front());
     return nullptr;
   }
   if (key_of(decoded->key_id) == nullptr) {
     ++environment_.counters.refused_forged;
-    on_other_key(now, from.to);
+    on_other_key(now, decoded->sender.addresses.front());
     return nullptr;
   }
   return decoded->kind == wire::FrameKind::association_request ? on_request(now, *decoded, frame, from)
@@ -214,7 +214,7 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
   }
   if (frame.mode != credentials_.mode) {
     ++counters.refused_forged;
-    warn(now, Warning::other_mode, from.to);
+    warn(now, Warning::other_mode, frame.sender.addresses.front());
     return nullptr;
   }
   Association* association = table_.find(frame.sender.salt, frame.key_id);
@@ -226,18 +226,45 @@ Association* AssociationExchange::on_request(Time now, const AssociationFrame& f
     ++counters.refused_stale;
     return nullptr;
   }
+  const bool translated = !contains(frame.sender.addresses, from.to);
+  std::unique_ptr<Association> made;
+  if (association == nullptr)
+    made = std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender);
+  const Association& caller = association != nullptr ? *association : *made;
+  if (translated && !may_come_from(now, caller, from)) {
+    ++counters.refused_stale;
+    return nullptr;
+  }
+  if (made != nullptr) association = table_.add(std::move(made));
   if (association == nullptr) {
-    association = table_.add(std::make_unique<Association>(key, credentials_.mode, ours_, frame.sender));
-    if (association == nullptr) {
-      ++counters.refused_forged;
-      return nullptr;
-    }
+    ++counters.refused_forged;
+    return nullptr;
   }
   association->last_request = frame.number;
-  const bool restored = association->confirmed && table_.route(from.to).current != association;
-  if (restored) table_.make_current(*association);
+  const bool restored = !translated && association->listed && table_.route(from.to).current != association;
+  if (restored) table_.make_current(*association, from.to);
   respond(*association, frame, from);
   return restored ? association : nullptr;
+}
+
+/// Returns true if a request of this peer may have this source, which the peer does not list. If another
+/// process is known at the peer's name, this side asks there. Perhaps it is the peer's predecessor, and the
+/// peer itself answers.
+bool AssociationExchange::may_come_from(Time now, const Association& association, const link::Path& source) {
+  const SocketAddress& name = association.peer().addresses.front();
+  if (!translation_.may_use(association, source)) {
+    warn(now, Warning::taken_address, name);
+    return false;
+  }
+  Route* const route = table_.find_route(name);
+  const Association* const known = route != nullptr ? route->current : nullptr;
+  const bool at_listed_address = known != nullptr && known->listed && !known->sources.any_used();
+  if (!at_listed_address || known->peer().salt == association.peer().salt) return true;
+  link::Path path = link::without_mac(source);
+  path.to = name;
+  request(now, *route, path);
+  warn(now, Warning::taken_address, name);
+  return false;
 }
 
 void AssociationExchange::respond(const Association& association, const AssociationFrame& request,
@@ -248,19 +275,37 @@ void AssociationExchange::respond(const Association& association, const Associat
   frame.mode = credentials_.mode;
   frame.sender = ours_;
   frame.peer_salt = request.sender.salt;
-  frame.to = to.to;
+  // The requester knows only the addresses that it lists, whatever a router has made of them.
+  frame.to = contains(request.sender.addresses, to.to) ? to.to : request.sender.addresses.front();
   frame.number = request.number;
   std::vector<std::byte> bytes = encode(frame);
   set_tag(bytes, association.authenticate_response(true, tagged_part(bytes)));
   send(bytes, link::without_mac(to));
 }
 
+/// Returns the address of the peer to which the request of this response has gone, or an empty address if
+/// there is none. The peer is behind the source of the response, or the source does not matter: the response
+/// shows that the peer has received the request at an address that it lists, and a router has replaced only
+/// the source of the response.
+SocketAddress AssociationExchange::asked_for(const AssociationFrame& response, const SocketAddress& source) {
+  const auto answers = [&](const SocketAddress& address) {
+    const Route* const route = table_.find_route(address);
+    return route != nullptr && route->request != 0 && route->request == response.number;
+  };
+  const std::vector<SocketAddress>& addresses = response.sender.addresses;
+  const SocketAddress known = translation_.known_as(source);
+  if (contains(addresses, known)) return answers(known) ? known : SocketAddress{};
+  const auto found = std::ranges::find_if(addresses, answers);
+  if (found == addresses.end()) return {};
+  const Association* const current = table_.route(*found).current;
+  return current == nullptr || !current->sources.any_used() ? *found : SocketAddress{};
+}
+
 Association* AssociationExchange::on_response(const AssociationFrame& frame, ConstBytes bytes,
                                               const link::Path& from) {
   Counters& counters = environment_.counters;
-  Route* const route = table_.find_route(from.to);
-  const bool asked = route != nullptr && route->request != 0 && route->request == frame.number;
-  if (!asked || frame.peer_salt != ours_.salt || frame.mode != credentials_.mode) {
+  const SocketAddress asked = asked_for(frame, from.to);
+  if (asked.empty() || frame.peer_salt != ours_.salt || frame.mode != credentials_.mode) {
     ++counters.refused_replayed;
     return nullptr;
   }
@@ -278,15 +323,18 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
     ++counters.refused_forged;
     return nullptr;
   }
-  table_.make_current(*known);
+  const bool translated = asked != from.to && asked == translation_.known_as(from.to);
+  translated ? translation_.prove_by_response(*known, from) : table_.make_current(*known, asked);
   return known;
 }
 
 void AssociationExchange::on_notice(Time now, const wire::FrameHeader& header, const link::Path& from) {
-  Route* const route = table_.find_route(from.to);
+  link::Path path = link::without_mac(from);
+  path.to = translation_.known_as(from.to);
+  Route* const route = table_.find_route(path.to);
   const bool named =
       route != nullptr && route->current != nullptr && route->current->own_id() == header.checksum;
-  if (!named || !request(now, *route, link::without_mac(from))) ++environment_.counters.refused_stale;
+  if (!named || !request(now, *route, path)) ++environment_.counters.refused_stale;
 }
 
 void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, const link::Path& from) {
@@ -297,7 +345,7 @@ void AssociationExchange::on_unknown(Time now, const wire::FrameHeader& header, 
 /// Sends a notice, unless one was sent recently. A forger gains nothing by causing notices, because they are
 /// rare and no longer than the refused frame.
 void AssociationExchange::notify(Time now, const wire::FrameHeader& refused, const link::Path& to) {
-  if (now < next_unknown_ || (flood_ && table_.find_route(to.to) == nullptr)) return;
+  if (now < next_unknown_ || (flood_ && table_.find_route(translation_.known_as(to.to)) == nullptr)) return;
   next_unknown_ = now + kUnknownInterval;
   send_notice(refused, to);
 }
@@ -335,9 +383,12 @@ void AssociationExchange::warn(Time now, Warning about, const SocketAddress& pee
       "all nodes of the job)",
       "does not answer requests that are authenticated with the key of this process: the peer is gone, or "
       "its key or FI_CLUSTER_SECURITY differs (set the same FI_CLUSTER_KEY_FILE and FI_CLUSTER_SECURITY on "
-      "all nodes of the job), or a router translates addresses (the log of the peer's process then says so)",
-      "is refused: its request to agree on keys came from an address that is not the peer's (a router seems "
-      "to translate addresses: connect the nodes by a route without translation, or by a tunnel)"};
+      "all nodes of the job), or the peer is behind a router that translates addresses, and has not called "
+      "yet",
+      "is refused: a router has replaced its address, and another process of the job is known at its address "
+      "or at the router's (two networks may use the same addresses: give the nodes different ones, or "
+      "connect "
+      "them by a tunnel)"};
   environment_.log.warn("peer %s %s", peer.text().c_str(), what[static_cast<std::size_t>(about)]);
 }
 

@@ -18,6 +18,10 @@
 // it. A notice (association_unknown) is only a header. It contains the id of the refused frame, and the
 // receiver trusts nothing in it.
 //
+// A request may come from a source that its sender does not list, because a router translates addresses. Such
+// a request makes an association that is not confirmed, and causes a response to the source. It changes
+// nothing else (translation.h).
+//
 // There is no timer. Flows retransmit the frames that wait for an association. At each retransmission the
 // exchange sends another request, unless the last one left a short time ago. A restarted process cannot open
 // frames that were sealed for its predecessor. It answers these frames with a notice. The only effect of a
@@ -32,6 +36,7 @@
 #include "base/environment.h"
 #include "link/link.h"
 #include "seal/association_table.h"
+#include "seal/translation.h"
 #include "wire/frame.h"
 #include "wire/opening.h"
 
@@ -79,11 +84,16 @@ class AssociationExchange {
  public:
   /// All arguments must outlive the exchange. `ours` contains our salt and our addresses.
   AssociationExchange(const Credentials& credentials, const Party& ours, AssociationTable& table,
-                      link::Link& link, const Environment& environment)
-      : credentials_(credentials), ours_(ours), table_(table), link_(link), environment_(environment) {}
+                      Translation& translation, link::Link& link, const Environment& environment)
+      : credentials_(credentials),
+        ours_(ours),
+        table_(table),
+        translation_(translation),
+        link_(link),
+        environment_(environment) {}
 
-  /// Sends a request to the endpoint at the end of the path. Returns false, and sends nothing, if the last
-  /// request left a short time ago.
+  /// Sends a request to the endpoint at the end of the path, which leads to an address that the endpoint
+  /// lists. Returns false, and sends nothing, if the last request left a short time ago.
   bool request(Time now, Route& route, const link::Path& path);
   /// Handles a whole request, response or notice. If the association of the frame has become current, returns
   /// it, so that waiting frames can leave. Otherwise returns null.
@@ -114,11 +124,13 @@ class AssociationExchange {
   /// If two requests are further apart than this, they belong to different attempts.
   static constexpr Duration kAttemptGap = 10s;
 
-  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, foreign_source, count };
+  enum class Warning : std::uint8_t { other_key, other_mode, no_key, silence, taken_address, count };
 
   bool is_ours(const SocketAddress& address) const;
   const std::shared_ptr<const JobKey>* key_of(const KeyId& id) const;
   Association* on_request(Time now, const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
+  bool may_come_from(Time now, const Association& association, const link::Path& source);
+  SocketAddress asked_for(const AssociationFrame& response, const SocketAddress& source);
   Association* on_response(const AssociationFrame& frame, ConstBytes bytes, const link::Path& from);
   void on_other_key(Time now, const SocketAddress& peer);
   void on_notice(Time now, const wire::FrameHeader& header, const link::Path& from);
@@ -132,6 +144,7 @@ class AssociationExchange {
   const Credentials& credentials_;
   const Party& ours_;
   AssociationTable& table_;
+  Translation& translation_;
   link::Link& link_;
   Environment environment_;
   std::uint64_t numbers_ = 0;

@@ -46,23 +46,73 @@ Association* AssociationTable::add(std::unique_ptr<Association> association) {
   const Name name{added.peer().salt, added.key().id()};
   unconfirmed_.push_back(name);
   associations_[name] = std::move(association);
+  ids_[added.peer_id()].push_back(&added);
   for (const SocketAddress& address : added.peer().addresses) senders_[address].push_back(&added);
   return &added;
 }
 
-void AssociationTable::make_current(Association& association) {
-  association.confirmed = true;
+void AssociationTable::make_current(Association& association, const SocketAddress& source) {
+  association.confirmed = association.listed = true;
+  association.superseded = false;
   for (const SocketAddress& address : association.peer().addresses) {
     Route& its = routes_[address];
-    its.request = 0;
-    its.requests = 0;
-    // If the association was current before, `next_request` stays and still limits the requests that notices
-    // cause.
-    if (its.current == &association) continue;
-    its.current = &association;
-    its.request_interval = {};
-    its.next_request = {};
+    const bool of_another = its.current != nullptr && its.current->listed &&
+                            its.current->peer().addresses.front() == address &&
+                            association.peer().addresses.front() != address;
+    if (of_another && address != source) continue;
+    seal_by(association, its);
+    // A peer at this address receives the frames to it, whatever a translator has sent there before.
+    const auto translated = behind_.find(address);
+    if (translated == behind_.end()) continue;
+    translated->second->sources.remove(address);
+    behind_.erase(translated);
   }
+}
+
+void AssociationTable::seal_by(Association& association, Route& route) {
+  route.request = 0;
+  route.requests = 0;
+  // If the association was current before, `next_request` stays and still limits the requests that notices
+  // cause.
+  if (route.current == &association) return;
+  route.current = &association;
+  route.request_interval = {};
+  route.next_request = {};
+}
+
+Association* AssociationTable::find_by_id(std::uint32_t id) const {
+  const auto found = ids_.find(id);
+  return found == ids_.end() ? nullptr : found->second.front();
+}
+
+Association* AssociationTable::behind(const SocketAddress& source) const {
+  const auto found = behind_.find(source);
+  return found == behind_.end() ? nullptr : found->second;
+}
+
+bool AssociationTable::lists_it(const SocketAddress& address, const Association& except) const {
+  const auto senders = senders_.find(address);
+  return senders != senders_.end() && std::ranges::any_of(senders->second, [&](const Association* each) {
+           return each->confirmed && each->peer().salt != except.peer().salt;
+         });
+}
+
+void AssociationTable::prove(Association& association, ObservedSource& source) {
+  // Sources that were forgotten (ObservedSources::note) are removed many at a time.
+  if (behind_.size() >= 2 * ObservedSources::kMax * associations_.size()) {
+    std::erase_if(behind_, [](const auto& each) { return each.second->sources.at(each.first) == nullptr; });
+  }
+  Association*& owner = behind_[source.address];
+  if (owner != nullptr && owner != &association) owner->sources.remove(source.address);
+  owner = &association;
+  source.proven = true;
+  source.question = 0;
+  association.sources.use(source);
+  Route& route = routes_[association.peer().addresses[source.listed]];
+  if (route.current != nullptr && route.current->peer().salt != association.peer().salt)
+    route.current->superseded = true;
+  association.confirmed = true;
+  seal_by(association, route);
 }
 
 /// Drops the association unless it is confirmed.
@@ -76,6 +126,9 @@ void AssociationTable::drop(const Name& name) {
     std::erase(senders->second, found->second.get());
     if (senders->second.empty()) senders_.erase(senders);
   }
+  std::vector<Association*>& same_id = ids_[found->second->peer_id()];
+  std::erase(same_id, found->second.get());
+  if (same_id.empty()) ids_.erase(found->second->peer_id());
   associations_.erase(found);
 }
 

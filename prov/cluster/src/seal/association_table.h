@@ -11,6 +11,10 @@
 // associations with the same address never have the same id. A process can choose its salt so that it has the
 // id of another process, but it cannot displace a confirmed association.
 //
+// Behind an address translator, a peer's frames arrive from a source that the peer does not list
+// (translation.h). Such a source opens frames of the associations that have the id of the frame, but changes
+// no route by itself.
+//
 // Frames that wait for an association are copies. Only a few of them are kept, and only for a short time,
 // because flows retransmit their frames.
 #pragma once
@@ -61,8 +65,22 @@ class AssociationTable {
   /// Adds an unconfirmed association. Returns null if a confirmed association has the same id and shares an
   /// address with the new one.
   Association* add(std::unique_ptr<Association> association);
-  /// Confirms the association, which from then on seals the frames to all addresses of the peer.
-  void make_current(Association& association);
+  /// Confirms the association, which from then on seals the frames to the addresses of the peer. `source` is
+  /// the listed address that has shown that the peer is alive. If another peer is reached by an address that
+  /// is its name, this address stays with that peer, unless it is `source`.
+  void make_current(Association& association, const SocketAddress& source);
+
+  /// Returns an association that opens frames with this id, whatever addresses its peer lists, or null.
+  Association* find_by_id(std::uint32_t id) const;
+  /// Returns the association whose peer has proved that it receives frames at this address, which it does not
+  /// list. Returns null if there is none.
+  Association* behind(const SocketAddress& source) const;
+  /// Returns true if another peer lists the address. The peers of unconfirmed associations do not count.
+  bool lists_it(const SocketAddress& address, const Association& except) const;
+  /// Called when the peer has proved that it receives frames at `source`. Frames to the listed address that
+  /// the source stands for are sealed by this association from then on, and go to the source. Changes no
+  /// other route.
+  void prove(Association& association, ObservedSource& source);
 
   std::size_t size() const { return associations_.size(); }
 
@@ -78,6 +96,7 @@ class AssociationTable {
     std::size_t operator()(const Name& name) const { return sender_id(name.salt, name.key); }
   };
   void drop(const Name& name);
+  void seal_by(Association& association, Route& route);
   /// Looks for associations that have the same id as `next` and share an address with it. Drops those that
   /// are unconfirmed. Returns false if one of them is confirmed.
   bool has_id_alone(const Association& next);
@@ -85,6 +104,9 @@ class AssociationTable {
   std::unordered_map<SocketAddress, Route, SocketAddressHash> routes_;
   /// The associations that open frames from each source address.
   std::unordered_map<SocketAddress, std::vector<Association*>, SocketAddressHash> senders_;
+  std::unordered_map<std::uint32_t, std::vector<Association*>> ids_;
+  /// The associations whose peers receive frames at an address that they do not list.
+  std::unordered_map<SocketAddress, Association*, SocketAddressHash> behind_;
   std::unordered_map<Name, std::unique_ptr<Association>, NameHash> associations_;
   std::deque<Name> unconfirmed_;  ///< oldest first; some of them may meanwhile be confirmed
 };

@@ -53,7 +53,8 @@ SealedLink::SealedLink(std::unique_ptr<link::Link> inner, Credentials credential
       ours_{draw_salt(environment.random), std::move(addresses),
             credentials_.keys.front()->cryptography().prefers_aes()},
       environment_(environment),
-      exchange_(credentials_, ours_, table_, *inner_, environment_),
+      translation_(credentials_, ours_, table_, *inner_, environment_),
+      exchange_(credentials_, ours_, table_, translation_, *inner_, environment_),
       keep_alives_(environment.random.next()) {}
 
 std::size_t SealedLink::frame_max() const {
@@ -127,6 +128,7 @@ std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame>
   frames = frames.first(std::min(frames.size(), sealed_.size()));
   Bytes space(staging_.get(), kStagingBytes);
   std::size_t count = 0;
+  const bool translated = association.sources.any_used();
   for (; count < frames.size(); ++count) {
     const link::OutFrame& frame = frames[count];
     const std::size_t size = frame.size + block.size() + sizeof(wire::SealTrailer);
@@ -137,6 +139,11 @@ std::span<const link::OutFrame> SealedLink::seal(std::span<const link::OutFrame>
     association.seal(place, block.size());
     link::OutFrame& sealed = sealed_[count];
     sealed.path = frame.path;
+    if (translated) [[unlikely]] {
+      const bool as_before = count != 0 && frames[count - 1].path == frame.path;
+      sealed.path = as_before ? sealed_[count - 1].path
+                              : &(outward_[count] = translation_.outward(association, *frame.path));
+    }
     sealed.count = sealed.size = 0;
     sealed.add(place);
     space = space.subspan(size);
@@ -162,8 +169,10 @@ void SealedLink::send_keep_alive(const link::OutFrame& frame, Route& route, cons
   trailer.counter = ++keep_alives_;
   seal_keep_alive(key, credentials_.mode, header, frame.path->to, trailer);
   route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
+  const link::Path path =
+      route.current != nullptr ? translation_.outward(*route.current, *frame.path) : *frame.path;
   link::OutFrame sealed;
-  sealed.path = frame.path;
+  sealed.path = &path;
   sealed.add(as_bytes(&header, sizeof header));
   sealed.add(frame.pieces[0].subspan(sizeof header));
   for (std::size_t i = 1; i < frame.count; ++i) sealed.add(frame.pieces[i]);
@@ -191,6 +200,7 @@ void SealedLink::send_waiting(Association& association) {
   const Time time = now();
   for (const SocketAddress& address : association.peer().addresses) {
     Route& route = table_.route(address);
+    if (route.current != &association) continue;
     const std::vector<WaitingFrame> waiting = std::exchange(route.waiting, {});
     if (time >= route.waiting_since + kWaitingLongest) continue;
     for (const WaitingFrame& each : waiting) {
@@ -222,7 +232,8 @@ std::size_t SealedLink::receive_burst(std::span<link::InFrame> frames) {
 /// genuine frames before it. Returns 1 if there are any, else 0.
 std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame& out) {
   Bytes genuine;
-  Association* last = nullptr;
+  Sender sender;
+  std::uint32_t first_id = 0;
   while (!walk_.done()) {
     wire::FrameHeader header;
     const Bytes frame = first_frame(walk_.datagram(), header);
@@ -231,23 +242,26 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
       walk_.pass_datagram();
       break;
     }
+    if (!genuine.empty() && header.checksum != first_id) break;  // its sender may be known by another address
     prefetch(walk_.behind(frame.size()));
-    if (!accept(frame, header, arrival.from, last)) {
+    if (!accept(frame, header, arrival.from, sender)) {
       walk_.pass_refused(frame.size());
       break;
     }
     walk_.pass(1, frame.size());
+    first_id = header.checksum;
     genuine = {genuine.empty() ? frame.data() : genuine.data(), genuine.size() + frame.size()};
   }
   if (genuine.empty()) return 0;
   out = arrival;
+  if (!sender.lists_source) [[unlikely]]
+    out.from = translation_.known_path(*sender.association, arrival.from);
   out.bytes = genuine;
   out.segment = 0;  // the seal authenticates the length in each header
   return 1;
 }
 
-bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
-                        Association*& last) {
+bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Sender& last) {
   if ((header.flags & wire::frame_flag::kSealed) == 0) {
     exchange_.on_unsealed(now(), header, from);
     return false;
@@ -261,31 +275,43 @@ bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link
     if (Association* const current = exchange_.on_frame(now(), header, frame, from)) send_waiting(*current);
     return false;
   }
-  if (is(header, FrameKind::alive)) return accept_alive(frame, header, from);
-  if (last == nullptr || last->peer_id() != header.checksum) last = table_.find(from.to, header.checksum);
-  if (last == nullptr) {
+  if (is(header, FrameKind::alive)) return accept_alive(frame, header, from, last);
+  if (last.association == nullptr || last.association->peer_id() != header.checksum) {
+    last = {table_.find(from.to, header.checksum), true};
+    if (last.association == nullptr) last = {table_.find_by_id(header.checksum), false};
+  }
+  if (last.association == nullptr) {
     exchange_.on_unknown(now(), header, from);
     return false;
   }
-  return open(frame, header, from, *last);
+  return open(frame, header, from, last);
 }
 
 bool SealedLink::open(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
-                      Association& association) {
+                      const Sender& sender) {
+  Association& association = *sender.association;
   switch (association.open(frame)) {
     case Association::Verdict::genuine: break;
     case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return false;
     case Association::Verdict::forged: exchange_.on_forged(now(), association, header, from); return false;
   }
-  if (!association.confirmed) {
-    table_.make_current(association);
+  if (!sender.lists_source) [[unlikely]] {
+    if (translation_.user_gets(now(), association, from, keep_alives_)) return true;
+    ++environment_.counters.refused_stale;
+    return false;
+  }
+  if (!association.listed) [[unlikely]] {
+    if (!association.superseded) table_.make_current(association, from.to);
     send_waiting(association);
   }
+  if (association.sources.any_used()) [[unlikely]]
+    translation_.on_listed(association, from);
   return true;
 }
 
 /// Returns true if the frame is the answer to a keep-alive of ours, sealed with one of our keys.
-bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from) {
+bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from,
+                              Sender& sender) {
   if (frame.size() < sizeof header + sizeof(wire::SealTrailer)) {
     ++environment_.counters.refused_malformed;
     return false;
@@ -293,28 +319,41 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   wire::SealTrailer trailer;
   std::memcpy(&trailer, frame.data() + frame.size() - sizeof trailer, sizeof trailer);
   const std::uint64_t counter = trailer.counter;
-  Route* const route = counter != 0 ? table_.find_route(from.to) : nullptr;
-  if (route == nullptr || std::ranges::count(route->keep_alives, counter) == 0) {
+  SocketAddress address = translation_.known_as(from.to);
+  Association* const behind = translation_.asked(from.to, header, counter, address);
+  Route* const route = counter != 0 && behind == nullptr ? table_.find_route(address) : nullptr;
+  if (behind == nullptr && (route == nullptr || std::ranges::count(route->keep_alives, counter) == 0)) {
     ++environment_.counters.refused_replayed;
     return false;
   }
   const auto verifies = [&](const auto& key) {
-    return verify_keep_alive(*key, credentials_.mode, header, from.to, trailer);
+    return verify_keep_alive(*key, credentials_.mode, header, address, trailer);
   };
   if (!std::ranges::any_of(credentials_.keys, verifies)) {
     ++environment_.counters.refused_forged;
     return false;
   }
+  if (behind != nullptr) {
+    if (translation_.prove_by(*behind, from, counter)) send_waiting(*behind);
+    return false;
+  }
   *std::ranges::find(route->keep_alives, counter) = 0;
+  if (address != from.to) sender = {table_.behind(from.to), false};
   return true;
 }
 
-/// Marks an error as vouched if it quotes one of our association requests. Each request contains this side's
-/// random salt. Only hosts that have seen a request or a response of this side know the salt, so no other
-/// host can forge this error.
+/// Marks an error as vouched if it quotes one of our association requests. Only hosts on the path know the
+/// salt in that request, so no other host can forge such an error. Names a peer behind a translator by the
+/// address by which the user knows the peer. A translator has no port for the peer after it has changed its
+/// translation, so an error that says so does not show that the peer's process has ended.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
-  for (link::PathError& error : errors.first(read)) error.vouched = exchange_.has_requested(error.quote());
+  for (link::PathError& error : errors.first(read)) {
+    error.vouched = exchange_.has_requested(error.quote());
+    const SocketAddress peer = translation_.known_as(error.peer);
+    if (peer != error.peer && error.status == Status::refused) error.status = Status::unreachable;
+    error.peer = peer;
+  }
   return read;
 }
 

@@ -16,9 +16,10 @@
 // inner link can still send frames of equal size as super-frames.
 //
 // Invariant: the link returns a frame only if the frame has the flag kSealed and has opened with a new
-// counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it. The
-// answer to a keep-alive is an exception. The answer must be sealed with a key of the job, and come from the
-// address to which this side has sent the keep-alive. The link returns only the first answer to a keep-alive.
+// counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it. If a
+// router has replaced the source, the link puts such an address in its place (translation.h). The answer to a
+// keep-alive is an exception. The answer must be sealed with a key of the job, and come from the address to
+// which this side has sent the keep-alive. The link returns only the first answer to a keep-alive.
 #pragma once
 
 #include <array>
@@ -33,6 +34,7 @@
 #include "seal/association_exchange.h"
 #include "seal/association_table.h"
 #include "seal/group_seal.h"
+#include "seal/translation.h"
 
 namespace cluster::seal {
 
@@ -82,21 +84,29 @@ class SealedLink final : public link::Link {
   void wait_for_association(const link::OutFrame& frame);
   void send_waiting(Association& association);
   std::size_t next_genuine(const link::InFrame& arrival, link::InFrame& out);
-  /// Handles one arrived frame. Returns true if the user gets it. `last`: the association that opened the
-  /// previous frame from the same address, or null. The function updates `last`.
-  bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association*& last);
-  bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Association& association);
-  bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from);
+  /// The sender of a frame.
+  struct Sender {
+    Association* association = nullptr;
+    bool lists_source = true;  ///< false: a router seems to have replaced the source of the frame
+  };
+  /// Handles one arrived frame. Returns true if the user gets it. `last`: the sender of the previous frame
+  /// from the same address. The function updates `last`.
+  bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Sender& last);
+  bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, const Sender& sender);
+  bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from,
+                    Sender& sender);
 
   std::unique_ptr<link::Link> inner_;
   const Credentials credentials_;
   Party ours_;
   Environment environment_;
   AssociationTable table_;
+  Translation translation_;
   AssociationExchange exchange_;
   std::unique_ptr<std::byte[]> staging_ = std::make_unique_for_overwrite<std::byte[]>(kStagingBytes);
   /// Sealed frames, which lie in staging_ until the inner link takes them.
   std::array<link::OutFrame, link::kBurstMax> sealed_;
+  std::array<link::Path, link::kBurstMax> outward_;  ///< the paths of frames to peers behind a translator
   std::unordered_map<SocketAddress, std::unique_ptr<GroupSender>, SocketAddressHash> groups_;
   std::uint64_t keep_alives_;  ///< counter of the last keep-alive
   std::array<link::InFrame, link::kBurstMax> arrivals_;

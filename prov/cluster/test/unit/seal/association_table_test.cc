@@ -34,7 +34,7 @@ TEST(AssociationTable, NoProcessTakesTheIdOfAPeer) {
   Association* const peer = add(1, salt);
   ASSERT_NE(peer, nullptr) << "nothing has shown that the first one is alive";
   EXPECT_EQ(table.size(), 1u);
-  table.make_current(*peer);
+  table.make_current(*peer, kB);
   EXPECT_EQ(add(0, same), nullptr);
   Salt third = salt;
   third[7] = 7;
@@ -54,7 +54,7 @@ TEST(AssociationTable, RequestsOfTheDeadTakeBoundedMemory) {
     return table.add(std::make_unique<Association>(keys.keys[0], Mode::auth, ours, peer));
   };
   Association* const alive = add();
-  table.make_current(*alive);
+  table.make_current(*alive, alive->peer().addresses.front());
   for (std::size_t i = 0; i < 5 * most; ++i) add();
   EXPECT_LE(table.size(), most + 1);
   EXPECT_EQ(table.find(alive->peer().salt, keys.keys[0]->id()), alive) << "one that was confirmed stays";

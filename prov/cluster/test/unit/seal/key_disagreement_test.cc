@@ -60,27 +60,6 @@ TEST_F(KeyDisagreement, APeerWithThisSidesSecondKeyIsSeenToLive) {
   EXPECT_EQ(a->counters().sessions_closed, 1u) << "it lives no more";
 }
 
-/// A router translates addresses.
-TEST_F(KeyDisagreement, ARequestFromAnotherAddressIsRefusedWithACauseAndACure) {
-  const auto a = node(kA, kB, keyed());
-  const auto b = node(kB, kA, keyed());
-  std::vector<std::byte> request;
-  network.drop = [&](const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
-    const bool from_b = to == kA && packet.from == kB;
-    if (from_b && request.empty()) request = packet.bytes;
-    return from_b;
-  };
-  b->send();
-  pass(*b);
-  network.drop = nullptr;
-  ASSERT_FALSE(request.empty());
-  inject(test::kUnknownSource, kA, request);
-  pass(*a);
-  EXPECT_EQ(a->counters().refused_malformed, 1u);
-  EXPECT_EQ(a->logged("peer " + kB.text() + " is refused: its request to agree on keys"), 1u);
-  EXPECT_EQ(a->logged("connect the nodes by a route without translation"), 1u);
-}
-
 TEST_F(KeyDisagreement, AKeyAndNoneDoNotTalkAndEachSideSaysWhy) {
   const auto a = node(kA, kB, keyed());
   const auto b = node(kB, kA, {});
