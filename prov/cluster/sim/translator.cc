@@ -25,6 +25,7 @@ Translator::Translator(HostNumber host, SeededRandom random)
 
 bool Translator::send(Time now, Packet& packet) {
   if (packet.ethertype) return false;
+  if (packet.to_outside != 0) return true;  // to an address where nobody is; it changes nothing for the peer
   Translation& its = towards(packet.to, packet.rail);
   const bool over = now >= its.used + idle_max_ || (!its.direct && now >= its.since + changes_after_);
   const bool renewed = over && !settled_ && !is_keep_alive_answer(packet);

@@ -111,6 +111,11 @@ void AssociationTable::prove(Association& association, ObservedSource& source) {
   Route& route = routes_[association.peer().addresses[source.listed]];
   if (route.current != nullptr && route.current->peer().salt != association.peer().salt)
     route.current->superseded = true;
+  // Earlier incarnations may have sealed frames that arrive late. They are over, proved or not.
+  for (Association* const each : senders_[association.peer().addresses[source.listed]]) {
+    if (each == &association) break;
+    if (each->peer().salt != association.peer().salt) each->superseded = true;
+  }
   association.confirmed = true;
   seal_by(association, route);
 }

@@ -523,6 +523,18 @@ TEST_F(TranslatedRoutesTest, AnIncarnationThatIsOverNeverComesBack) {
   EXPECT_EQ(table.route(kB).current, &present);
 }
 
+/// Only its late frames arrive, after those of its successor.
+TEST_F(TranslatedRoutesTest, AnIncarnationThatWasNeverProvedDisplacesNoLaterOne) {
+  Association& former = add(1, {kB});
+  Association& present = add(2, {kB});
+  Association& next = add(3, {kB});
+  table.prove(present, present.sources.note(kRouter, 0));
+  EXPECT_FALSE(gets(former, kForged));
+  EXPECT_EQ(network.carried, 0u) << "it is not even asked";
+  EXPECT_FALSE(gets(next, kForged));
+  EXPECT_EQ(network.carried, 1u) << "a later one is asked";
+}
+
 TEST_F(TranslatedRoutesTest, AnOwnAddressIsNoSource) {
   Association& peer = add(1, {kB});
   EXPECT_FALSE(gets(peer, kA));
