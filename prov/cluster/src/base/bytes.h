@@ -33,6 +33,24 @@ std::size_t each_piece(std::span<const Slice> slices, std::size_t offset, std::s
   return length;
 }
 
+/// Returns the bytes of the concatenation from `offset` on that lie in one slice, at most `length`.
+template <typename Slice>
+Slice piece_at(std::span<const Slice> slices, std::size_t offset, std::size_t length) {
+  Slice found{};
+  each_piece(slices, offset, length, [&](Slice piece) {
+    found = piece;
+    return false;
+  });
+  return found;
+}
+
+/// Returns `length` bytes of the concatenation from `offset` on if they lie in one slice, otherwise nothing.
+template <typename Slice>
+Slice contiguous(std::span<const Slice> slices, std::size_t offset, std::size_t length) {
+  const Slice piece = piece_at(slices, offset, length);
+  return piece.size() == length ? piece : Slice{};
+}
+
 /// An array of the handles by which the application names its registered memory (fi_mr_desc). It has one
 /// element for each slice of a buffer, null for a slice without a handle. A transport may compare a handle
 /// with those that it knows (carrier/registered_memory.h), but must not dereference it.

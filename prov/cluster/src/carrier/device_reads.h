@@ -21,7 +21,6 @@
 // If the bytes do not lie in one piece on both sides, each piece is exposed and read in turn.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -69,18 +68,12 @@ class DeviceReads {
 /// Shorter pieces of memory are not read by a device: to register them takes as long as to copy them.
 inline constexpr std::size_t kDeviceMin = 32 * 1024;
 
-/// Returns the bytes of the slices from `offset` on that are contiguous, at most `length`. Returns nothing if
-/// they are too few for a device.
+/// Returns the piece of memory that a device reads or fills next: bytes from `offset` on in one slice, at most
+/// `length`. Returns nothing if they are too few for a device.
 template <typename Slice>
-Slice contiguous(std::span<const Slice> slices, std::size_t offset, std::size_t length) {
-  for (const Slice& slice : slices) {
-    if (offset < slice.size()) {
-      const std::size_t count = std::min(length, slice.size() - offset);
-      return count < kDeviceMin ? Slice{} : slice.subspan(offset, count);
-    }
-    offset -= slice.size();
-  }
-  return {};
+Slice device_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length) {
+  const Slice piece = piece_at(slices, offset, length);
+  return piece.size() < kDeviceMin ? Slice{} : piece;
 }
 
 }  // namespace cluster::carrier

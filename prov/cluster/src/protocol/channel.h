@@ -133,7 +133,7 @@ struct Assembly {
   /// if the message has no such bytes.
   Bytes place(std::size_t size) const {
     if (!active() || size > total() - arrived()) return {};
-    if (receive != nullptr) return carrier::contiguous(receive->buffers(), arrived(), size);
+    if (receive != nullptr) return contiguous(receive->buffers(), arrived(), size);
     return {unexpected->bytes.get() + arrived(), size};
   }
   /// Counts bytes that are in place().

@@ -84,7 +84,7 @@ bool PullReceiver::ask_for_device(IncomingRequest& request) {
   const std::size_t part =
       request.kind == Kind::write_target
           ? left
-          : carrier::contiguous(request.buffers(), request.base + pull.arrived, left).size();
+          : carrier::device_piece(request.buffers(), request.base + pull.arrived, left).size();
   if (part == 0 || !channel.reads->ready()) return false;
   pull.device = Device::asked;
   pull.device_part = part;
@@ -108,7 +108,7 @@ bool PullReceiver::ask_for_device(IncomingRequest& request) {
 Bytes PullReceiver::device_target(IncomingRequest& request) {
   const PullProgress& pull = request.pull;
   if (request.kind != Kind::write_target)
-    return carrier::contiguous(request.buffers(), request.base + pull.arrived, pull.device_part);
+    return carrier::device_piece(request.buffers(), request.base + pull.arrived, pull.device_part);
   auto& target = static_cast<WriteTarget&>(request);
   const RmaIov& all = target.write.iov;
   const RmaIov part{all.address + pull.arrived, all.key, pull.device_part};
@@ -258,7 +258,7 @@ void PullReceiver::on_bulk(Channel& channel, const wire::Segment& segment, Const
 Bytes PullReceiver::place_of_run(const Channel& channel, const wire::RunView& run) {
   const IncomingRequest* const request = find_requested(channel, run.segment, run.size());
   if (request == nullptr || (request->kind != Kind::receive && request->kind != Kind::read)) return {};
-  return carrier::contiguous(request->buffers(), request->base + run.segment.offset, run.size());
+  return contiguous(request->buffers(), request->base + run.segment.offset, run.size());
 }
 
 void PullReceiver::on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info) {

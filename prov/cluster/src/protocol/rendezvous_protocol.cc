@@ -52,7 +52,7 @@ void RendezvousProtocol::on_expose(Channel& channel, const wire::Segment& segmen
       segment.total > request.length - segment.offset)
     return context_.refuse_segment();
   const ConstBytes bytes =
-      carrier::contiguous(request.slices.all(), request.base + segment.offset, segment.total);
+      carrier::device_piece(request.slices.all(), request.base + segment.offset, segment.total);
   carrier::ExposedMemory memory;
   if (channel.reads != nullptr) channel.reads->conceal(request.id);  // the piece before
   const bool exposed =

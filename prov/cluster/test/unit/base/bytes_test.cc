@@ -112,5 +112,20 @@ TEST(AsBytes, KeepsAddressAndSize) {
   EXPECT_EQ(writing.size(), sizeof value);
 }
 
+TEST(Contiguous, BytesOfOneSliceOnly) {
+  const Scattered memory({3, 0, 5});
+  for (std::size_t offset = 0; offset <= 8; ++offset) {
+    for (std::size_t length = 1; length <= 8 - offset; ++length) {
+      const std::size_t end = offset < 3 ? 3 : 8;
+      const ConstBytes piece = piece_at(memory.slices(), offset, length);
+      EXPECT_EQ(piece.size(), std::min(length, end - offset)) << offset << " " << length;
+      EXPECT_EQ(piece.front(), memory.joined()[offset]);
+      EXPECT_EQ(contiguous(memory.slices(), offset, length).size(), offset + length <= end ? length : 0);
+    }
+  }
+  EXPECT_TRUE(piece_at(memory.slices(), 8, 1).empty());
+  EXPECT_TRUE(contiguous(memory.slices(), 8, 1).empty());
+}
+
 }  // namespace
 }  // namespace cluster
