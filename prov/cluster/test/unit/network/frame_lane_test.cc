@@ -243,8 +243,13 @@ TEST_F(FrameLaneOfEngines, AFailedPeerIsReported) {
   expect_failure_of(&b);
 }
 
+/// A base class, because the tables must outlive the nodes.
+struct RegionTables {
+  protocol::RegionTable of_a, of_b;
+};
+
 /// Both nodes let each other write into their memory.
-struct FrameLaneOfWrites : LaneNodes {
+struct FrameLaneOfWrites : RegionTables, LaneNodes {
   static constexpr std::size_t kBytes = 4096;
 
   explicit FrameLaneOfWrites(bool lane = true) : LaneNodes(lane) {
@@ -290,7 +295,6 @@ struct FrameLaneOfWrites : LaneNodes {
   }
 
   std::vector<std::byte> memory_a = std::vector<std::byte>(kBytes), memory_b = memory_a;
-  protocol::RegionTable of_a, of_b;
 };
 
 TEST_F(FrameLaneOfWrites, CarriesAWriteAndItsAnswer) {
