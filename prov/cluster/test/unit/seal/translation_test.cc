@@ -256,9 +256,9 @@ TEST_F(TranslationTest, ACopyOfARequestFromAnotherSourceChangesNothing) {
 
 /// The host on the path is faster than the router: every third frame arrives from its source first.
 TEST_F(TranslationTest, AHostOnThePathMovesNoAnswers) {
+  std::size_t passed = 0;  // outlives the nodes, which say goodbye through the router
   const auto a = node(kA, kB);
   const auto b = node(kB, kA);
-  std::size_t passed = 0;
   on_the_way_out = [&](ConstBytes bytes) {
     if (++passed % 3 == 0) forward(kForged, kA, bytes);
     return false;
