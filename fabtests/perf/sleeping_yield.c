@@ -8,7 +8,8 @@
 #include <time.h>
 
 enum { most = 64, calls_per_search = 256 };
-// The thread of the provider may take a datagram while a rank sleeps. Then the rank notices it after this time.
+// The thread of the provider may take a datagram while a rank sleeps. Then the rank notices it after this
+// time.
 static const struct timespec longest = {.tv_nsec = 100000};
 
 static nfds_t find_sockets(struct pollfd* found) {

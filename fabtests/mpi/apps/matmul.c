@@ -2,9 +2,9 @@
 // the product is checked against sums that are known in advance. Prints the time in all and the time in
 // communication.
 //
-// matmul [ORDER [TIMES [NANOSECONDS]]]: with NANOSECONDS, the ranks compute a first product, which is not timed.
-// For the others they sleep so long for each element, and send the first one again. So a machine with fewer
-// processors than ranks shows how the product would scale on nodes of its own.
+// matmul [ORDER [TIMES [NANOSECONDS]]]: with NANOSECONDS, the ranks compute a first product, which is not
+// timed. For the others they sleep so long for each element, and send the first one again. So a machine with
+// fewer processors than ranks shows how the product would scale on nodes of its own.
 #include <math.h>
 #include <mpi.h>
 #include <stdio.h>

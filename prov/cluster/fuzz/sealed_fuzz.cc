@@ -1,7 +1,7 @@
 // Two endpoints with a key, and between them a host that has not the key: it decides which of their frames arrive, when,
 // how often and altered in which way, and adds frames of its own, right in form where the form is known. What comes out
-// of a sealed link was handed in at the other one for it, unaltered and once. The host may also be a router that
-// gives frames another source, and brings back what is sent there.
+// of a sealed link was handed in at the other one for it, unaltered and once. The host may also be a router
+// that gives frames another source, and brings back what is sent there.
 #include <memory>
 #include <set>
 
@@ -63,7 +63,8 @@ class SealedHarness {
     std::set<std::vector<std::byte>> expected;  ///< payloads handed in for it and not come yet
   };
 
-  /// What is sent to the router is for the side behind it. The keep-alive responder of that side answers at once.
+  /// What is sent to the router is for the side behind it. The keep-alive responder of that side answers at
+  /// once.
   void record(const test::FakeNetwork::Packet& packet, const SocketAddress& to) {
     if (recorded_.size() == kRecordedMax) return;
     const bool to_router = to != sides_[0].name && to != sides_[1].name;

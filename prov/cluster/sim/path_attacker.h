@@ -10,7 +10,8 @@
 //   - a frame without its seal, as an endpoint without a key would send it
 //   - a frame of another kind, or with other flags
 //
-// No endpoint may send more than questions and answers to an address of its own. It drops no frame. That a host on the path can deny service is documented (fi_cluster_security(7)).
+// No endpoint may send more than questions and answers to an address of its own. It drops no frame,
+// because a host on the path can deny service anyway (fi_cluster_security(7)).
 //
 // It acts only when a frame passes, so a silent network stays silent.
 #pragma once

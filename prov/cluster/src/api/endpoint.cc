@@ -325,8 +325,8 @@ int Endpoint::enable() {
 }
 
 /// Connects the engine with the bound objects, and the data operations with the engine. Called by enable(),
-/// and again when a counter is bound later. Returns false if the endpoint is being enabled, and the connection
-/// request for which it was opened no longer waits.
+/// and again when a counter is bound later. Returns false if the endpoint is being enabled, and the
+/// connection request for which it was opened no longer waits.
 bool Endpoint::connect_bound() {
   protocol::EndpointBindings bindings = bound_.engine_bindings(options_);
   if (bound_.eq() != nullptr && connected_end_ == nullptr) {

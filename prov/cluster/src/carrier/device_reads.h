@@ -68,8 +68,8 @@ class DeviceReads {
 /// Shorter pieces of memory are not read by a device: to register them takes as long as to copy them.
 inline constexpr std::size_t kDeviceMin = 32 * 1024;
 
-/// Returns the piece of memory that a device reads or fills next: bytes from `offset` on in one slice, at most
-/// `length`. Returns nothing if they are too few for a device.
+/// Returns the piece of memory that a device reads or fills next: bytes from `offset` on in one slice, at
+/// most `length`. Returns nothing if they are too few for a device.
 template <typename Slice>
 Slice device_piece(std::span<const Slice> slices, std::size_t offset, std::size_t length) {
   const Slice piece = piece_at(slices, offset, length);

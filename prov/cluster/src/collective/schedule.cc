@@ -37,8 +37,8 @@ void ScheduleRun::finish(Step step) {
     const Step after = schedule_.edges()[edge].to;
     if (--schedule_.actions()[after].awaited == 0) ready_.push_back(after);
   }
-  // The newest edge comes first in the list. So the new ready actions are in the reverse of their order in the
-  // schedule.
+  // The newest edge comes first in the list. So the new ready actions are in the reverse of their order in
+  // the schedule.
   std::reverse(ready_.begin() + static_cast<std::ptrdiff_t>(first), ready_.end());
 }
 

@@ -218,8 +218,8 @@ void Group::on_end(Member& member, const Segment& segment) {
   } else if (member.stream != nullptr && member.stream->id() == segment.id &&
              member.stream_end == Member::kNoEnd) {
     // While this side is leaving, it sends group_end, and the member stops sending to it. After that, the
-    // member answers the reports of this side with group_end. So a group_end that arrives now does not mean that the
-    // member has expelled this side.
+    // member answers the reports of this side with group_end. So a group_end that arrives now does not mean
+    // that the member has expelled this side.
     if (!leaving_) events_.push_back(GroupEvent{GroupEvent::Kind::expelled, member.name});
     member.stream_end = member.stream->arrived();
   }

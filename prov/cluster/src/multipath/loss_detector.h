@@ -68,8 +68,8 @@ class LossDetector {
   /// Must be called before on_largest_acked() for the same acknowledgement.
   void on_acked(const AckedFrame& frame, const RttEstimator& reply_time);
   /// Processes an acknowledgement that names `largest` as arrived. For each frame before `known_end`, the
-  /// acknowledgement says whether the frame has arrived. Returns the time at which `largest` was sent. Returns
-  /// nothing if its arrival was already known, or if this class has no record of the transmission.
+  /// acknowledgement says whether the frame has arrived. Returns the time at which `largest` was sent.
+  /// Returns nothing if its arrival was already known, or if this class has no record of the transmission.
   std::optional<Time> on_largest_acked(TransmissionNumber largest, Sequence known_end);
   /// Processes an acknowledgement that names no transmission of this path. For `known_end`, see
   /// on_largest_acked().

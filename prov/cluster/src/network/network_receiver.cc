@@ -261,8 +261,8 @@ RemotePeer* NetworkReceiver::taker_of_run(const wire::FrameView& first, const wi
   return takes ? peer : nullptr;
 }
 
-/// Checks the checksums of a run that the peer's flow takes. If the place of the payloads is known, copies them
-/// meanwhile. Returns false if the run has only one right frame.
+/// Checks the checksums of a run that the peer's flow takes. If the place of the payloads is known, copies
+/// them meanwhile. Returns false if the run has only one right frame.
 bool NetworkReceiver::check(wire::RunView& run, const RemotePeer& peer) {
   const bool checked = integrity_ == wire::Integrity::checksum;
   const Bytes place = checked ? messenger_.place_of_run(peer.channel, run) : Bytes{};

@@ -1,8 +1,9 @@
 // Wraps the cancellation points of the C library that the plugin calls, except the three named below. The
-// wrapper puts cancellation off during the call (cancellation.h says why). CMake reads the names below and passes each to the linker
-// (--wrap). The linker then redirects calls of NAME to __wrap_NAME, and calls of __real_NAME to NAME. Three
-// functions are not wrapped. In epoll_pwait and clock_nanosleep, a thread is allowed to end. fcntl is a
-// cancellation point only if it waits; around such a call, ring_group.cc puts cancellation off.
+// wrapper puts cancellation off during the call (cancellation.h says why). CMake reads the names below and
+// passes each to the linker (--wrap). The linker then redirects calls of NAME to __wrap_NAME, and calls of
+// __real_NAME to NAME. Three functions are not wrapped. In epoll_pwait and clock_nanosleep, a thread is
+// allowed to end. fcntl is a cancellation point only if it waits; around such a call, ring_group.cc puts
+// cancellation off.
 //
 // The two functions that carry frames, recvmmsg and sendmmsg, go through syscall(), which is not a
 // cancellation point. Putting cancellation off would cost 110 more instructions for each call.

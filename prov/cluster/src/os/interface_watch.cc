@@ -166,8 +166,8 @@ NextWake InterfaceWatch::run() {
 }
 
 /// Reads the interfaces. Returns true if any of them has changed. If an address has no interface now, raises
-/// the signals of its users, which then look for another address. Counts the change after that, because a link
-/// that sees a new count lowers its signal.
+/// the signals of its users, which then look for another address. Counts the change after that, because a
+/// link that sees a new count lowers its signal.
 bool InterfaceWatch::look() {
   std::optional<std::vector<Interface>> now = kernel_.look();
   const std::lock_guard guard(mutex_);

@@ -4,8 +4,8 @@
 //
 // A system call that changes watched memory, such as munmap(), waits until this object has read the event. So
 // whoever calls take() after that system call has returned gets the change. A thread of the process reads the
-// events. It allocates nothing, and takes no lock that is held during an allocation, because an allocation may
-// be such a system call.
+// events. It allocates nothing, and takes no lock that is held during an allocation, because an allocation
+// may be such a system call.
 //
 // One window remains. The kernel gives addresses free a moment before it queues the event, and another thread
 // may map other memory there. changing() returns true in this window.
@@ -47,8 +47,8 @@ class MemoryWatch {
   static constexpr std::size_t kChangesMax = 64;
   using Changes = std::array<MemoryChange, kChangesMax>;
 
-  /// Returns the watch of this process, which is never destroyed. If the kernel refuses to watch, returns null
-  /// and sets `reason`.
+  /// Returns the watch of this process, which is never destroyed. If the kernel refuses to watch, returns
+  /// null and sets `reason`.
   static MemoryWatch* of_process(std::string& reason);
 
   MemoryWatch(const MemoryWatch&) = delete;

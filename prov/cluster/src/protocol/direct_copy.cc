@@ -15,19 +15,6 @@ constexpr std::size_t kCopyBytes = 64 * 1024;
 constexpr std::size_t kPlaceMin = 8 * 1024;
 constexpr std::size_t kPageBytes = 4096;
 
-/// Returns the address of the byte at `offset` in the buffers if `length` bytes are contiguous from there,
-/// otherwise 0.
-std::uint64_t address_of(std::span<const Bytes> buffers, std::size_t offset, std::size_t length) {
-  for (const Bytes& buffer : buffers) {
-    if (offset < buffer.size()) {
-      const bool whole = length <= buffer.size() - offset;
-      return whole ? reinterpret_cast<std::uintptr_t>(buffer.data()) + offset : 0;
-    }
-    offset -= buffer.size();
-  }
-  return 0;
-}
-
 }  // namespace
 
 void DirectCopy::offer_source(const PulledRequest& request, wire::Segment& announcement) {
@@ -49,7 +36,9 @@ std::size_t DirectCopy::next_pull(const PullProgress& pull) {
 }
 
 void DirectCopy::offer_target(const IncomingRequest& request, wire::Segment& pull) {
-  pull.address = address_of(request.buffers(), request.base + pull.offset, pull.total);
+  // Null, and so 0, if the bytes belong in several buffers.
+  pull.address = reinterpret_cast<std::uintptr_t>(
+      contiguous(request.buffers(), request.base + pull.offset, pull.total).data());
   if (pull.address != 0) pull.flags |= wire::segment_flag::kAddress;
 }
 

@@ -245,8 +245,8 @@ struct ReadResponse : OutgoingRequest {
   bool last = true;               ///< no other part of the read follows
 };
 
-/// The permission for a peer's device to read a range of a region, for a remote read of the peer. It ends when
-/// the peer says so, when the region is closed, or with the peer.
+/// The permission for a peer's device to read a range of a region, for a remote read of the peer. It ends
+/// when the peer says so, when the region is closed, or with the peer.
 struct ReadGrant : OutgoingRequest {
   ReadGrant() : OutgoingRequest(Kind::read_grant) {}
 

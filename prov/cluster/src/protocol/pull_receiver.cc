@@ -174,8 +174,8 @@ void PullReceiver::on_exposed(Channel& channel, const wire::Segment& segment) {
   request->pull.device = Device::reading;
 }
 
-/// Continues with the next piece of memory, if there is one. If the device has failed, pulls the bytes that it
-/// has not read.
+/// Continues with the next piece of memory, if there is one. If the device has failed, pulls the bytes that
+/// it has not read.
 void PullReceiver::device_read(Channel& channel, std::uint32_t id, std::size_t bytes) {
   IncomingRequest* const request = pool_.find(id);
   if (request == nullptr || request->channel != &channel || request->pull.device == Device::none) return;

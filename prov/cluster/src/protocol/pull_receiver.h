@@ -30,8 +30,8 @@ class PullReceiver {
   /// Like on_bulk(), for a run of bulk segments that continue each other.
   void on_bulk_run(Channel& channel, const wire::RunView& run, const ArrivalInfo& info);
   void on_placed(Channel& channel, const wire::Segment& segment, const ArrivalInfo& info);
-  /// Called when the peer has answered the segment `expose` or `expose_region` of this side. The answer either
-  /// names the memory that the RDMA device of this side may read, or refuses.
+  /// Called when the peer has answered the segment `expose` or `expose_region` of this side. The answer
+  /// either names the memory that the RDMA device of this side may read, or refuses.
   void on_exposed(Channel& channel, const wire::Segment& segment);
   /// Called when a device has read the first `bytes` bytes for a request, and reads no more.
   void device_read(Channel& channel, std::uint32_t id, std::size_t bytes);

@@ -23,8 +23,8 @@ class RmaTarget : MessengerParts {
   void on_announce(Channel& channel, const wire::Segment& segment);
   void on_read(Channel& channel, const wire::Segment& segment);
   /// Lets the peer's device read a range of a region if possible, and answers whether the device may read it.
-  /// The answer says no more than that. If the access is not allowed, the peer learns this when it requests the
-  /// bytes as segments.
+  /// The answer says no more than that. If the access is not allowed, the peer learns this when it requests
+  /// the bytes as segments.
   void on_expose(Channel& channel, const wire::Segment& segment);
   void on_device_over(Channel& channel, const wire::Segment& segment);
   /// Posts the rest of a response to a read. Returns false if the carrier has no space.

@@ -1,9 +1,9 @@
 // Peers behind address translation (docs/design/28-translation.md). A router between the two nodes gives the
-// frames of such a peer another source address. The peer knows nothing of it, so the source is none of the
-// addresses that the peer lists.
+// frames of such a peer another source address. The peer does not know this address, so it does not list the
+// address.
 //
-// A frame that opens is genuine and new, whatever its source is. So the source decides only where answers go,
-// and who may have sent the frame does not depend on it. But a host on the path can give a copy of a frame
+// A frame that opens is genuine and new, whatever its source is. So the source decides only where answers go.
+// It does not show who has sent the frame. But a host on the path can give a copy of a frame
 // any source. Therefore this class asks at a new source first. It sends a keep-alive there, which names one
 // of the addresses that the peer lists. The peer's keep-alive responder answers only if that address is its
 // own. The answer must come from the source, and repeat the counter of the keep-alive, which has gone nowhere
@@ -16,8 +16,7 @@
 //   rule of the record            where it is
 //   1 a proof is for one source   prove_by(): the counter belongs to the source; no frame changes a route
 //   2 no member without proof     user_gets(): only frames that were sealed with the job's key get here
-//   3 paths                       may_use(): no source that another peer lists, and no route but the peer's
-//   own
+//   3 paths                       may_use(): no source that another peer lists; only the peer's own route
 //   4 the call names the called   AssociationExchange::on_frame: the request contains our address
 //   5 silence                     may_displace(): a peer keeps its place, however silent it is
 #pragma once

@@ -8,8 +8,8 @@
 namespace cluster::transport {
 namespace {
 
-/// The time of an alarm that has gone off. It is in the past, and differs from the time of an alarm that is set
-/// to go off at once.
+/// The time of an alarm that has gone off. It is in the past, and differs from the time of an alarm that is
+/// set to go off at once.
 constexpr Time kGoneOff = Time::min() + Duration(1);
 
 }  // namespace

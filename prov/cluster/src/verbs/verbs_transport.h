@@ -1,7 +1,8 @@
 // The transport over an RDMA device. It reaches no peer by itself. It assists the network: if a peer that the
 // network reaches has a device, too, the device of the receiver reads long messages out of the memory of the
-// sender (carrier/device_reads.h). It reads long remote writes and reads in the same way. First contact, order,
-// acknowledgements and the death of peers stay with the network, so a broken device costs time and no message.
+// sender (carrier/device_reads.h). It reads long remote writes and reads in the same way. First contact,
+// order, acknowledgements and the death of peers stay with the network, so a broken device costs time and no
+// message.
 //
 // The first long message from a peer travels in frames, and makes the receiver offer a queue pair. The two
 // sides connect their queue pairs by segments of the kind queue_pair, which either side may send first:

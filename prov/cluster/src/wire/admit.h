@@ -123,10 +123,10 @@ bool admit_lone(ConstBytes datagram, LoneFrame& out);
 // after admit() has accepted the first frame, admit_run() does not parse the others. It compares each header
 // with the bytes that the header must have, and computes the frame's checksum. It has two parts:
 //
-// match_run() compares the headers. check_run() then computes the checksums. If the caller knows by then where
-// the payloads belong, check_run() copies each frame's payload while it reads the frame for the checksum. A
-// payload that turns out to be damaged has then been written to its place. This does no harm, because the
-// sender transmits it again. Only memory that nobody reads before that may be the place.
+// match_run() compares the headers. check_run() then computes the checksums. If the caller knows by then
+// where the payloads belong, check_run() copies each frame's payload while it reads the frame for the
+// checksum. A payload that turns out to be damaged has then been written to its place. This does no harm,
+// because the sender transmits it again. Only memory that nobody reads before that may be the place.
 //
 // admit() checks all frames that do not continue a run. Examples are a frame with another acknowledgement,
 // the last frame of a burst (it asks for an acknowledgement), and a damaged frame.
@@ -153,8 +153,8 @@ struct RunView {
 bool match_run(ConstBytes bytes, const FrameView& first, RunView& out);
 
 /// Ends the run before the first frame whose checksum is wrong. Returns true if the run still has two frames.
-/// `into`: the place for the payloads of the whole run, or empty. With Integrity::seal, seal/ has verified all
-/// frames, and this function does nothing.
+/// `into`: the place for the payloads of the whole run, or empty. With Integrity::seal, seal/ has verified
+/// all frames, and this function does nothing.
 bool check_run(RunView& run, Bytes into, Integrity integrity = Integrity::checksum);
 
 /// Does what match_run() and check_run() do, without a place for the payloads.

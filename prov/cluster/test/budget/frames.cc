@@ -2,7 +2,8 @@
 // what a message alone in its frame costs beside the kernel's work, and for the table that says where the
 // time of longer ones goes. After the messages it writes 8 bytes into the memory of the other side, first to
 // and fro, and then in one direction. Each step stands in a function of its own, by which the counting tool
-// knows it. With BYTES it also counts the calls that send, and the datagrams. The kernel has carried a frame over veth by the time the call that sent it returns.
+// knows it. With BYTES it also counts the calls that send, and the datagrams. The kernel has carried a frame
+// over veth by the time the call that sent it returns.
 //
 // The tool makes the program so slow that no answer would come in time for an acknowledgement to ride on it.
 // So the provider is shown a monotonic clock that goes slowly, and a little further with each look.

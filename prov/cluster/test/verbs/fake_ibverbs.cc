@@ -7,7 +7,9 @@
 // device does. A read is checked against the registrations at the moment when its bytes are copied.
 //
 // It is stricter than devices: it checks every request, and tells of arrivals only if they come after the
-// request for it. Faults are in the environment:
+// request for it.
+//
+// These variables of the environment choose faults:
 //
 //   FAKE_VERBS_FAIL    names of calls that fail, such as "ibv_create_qp,ibv_create_ah"
 //   FAKE_VERBS_ERRNO   errno of these calls; EPERM if unset
@@ -183,7 +185,8 @@ struct QueuePair {
 };
 
 /// With FAKE_VERBS_PINS, a registration remembers its pages, as if it had pinned them. If other pages are at
-/// the addresses later, the device does what hardware would do: it reads and writes the pages that nobody uses.
+/// the addresses later, the device does what hardware would do: it reads and writes the pages that nobody
+/// uses.
 struct Registration {
   ibv_mr base{};
   int access = 0;
@@ -219,7 +222,8 @@ bool pinned(std::uint32_t key, std::uint64_t begin, std::uint64_t size) {
   return std::equal(now.begin(), now.end(), registration.pages.begin() + static_cast<std::ptrdiff_t>(first));
 }
 
-/// Since Linux 5.12, a fork leaves pinned pages to the parent. So what the device has written is still at its page.
+/// Since Linux 5.12, a fork leaves pinned pages to the parent. So what the device has written is still at its
+/// page.
 void note_pages(std::uint32_t key, std::uint64_t begin, std::uint64_t size) {
   Registration& registration = *reinterpret_cast<Registration*>(registrations.at(key));
   if (registration.pages.empty() || size == 0) return;

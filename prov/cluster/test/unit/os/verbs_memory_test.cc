@@ -1,7 +1,7 @@
 // Kept registrations of memory that its threads unmap, map again, move, give back and copy by forks, while
 // devices read and write it. Each byte is compared. The library that stands in for libibverbs remembers the
-// pages of a registration. If other pages are at the addresses, it does what hardware does: it goes on with the
-// pages that it knows.
+// pages of a registration. If other pages are at the addresses, it does what hardware does: it goes on with
+// the pages that it knows.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
