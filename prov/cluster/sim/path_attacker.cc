@@ -49,6 +49,12 @@ bool asks_or_answers(const Packet& packet) {
   }
 }
 
+/// Returns true if the frame answers a frame, and so goes wherever that frame seemed to come from.
+bool answers(const Packet& packet) {
+  return asks_or_answers(packet) &&
+         header_of(packet).kind != static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
+}
+
 bool is_of_setup(const Packet& packet) {
   return header_of(packet).kind >= static_cast<std::uint8_t>(wire::FrameKind::association_request);
 }
@@ -120,15 +126,14 @@ bool PathAttacker::forge(Packet& packet) {
   return packet.bytes != before;
 }
 
-/// Sends the frame to another host than it was sent to, or in the name of another one. A frame from a host
-/// to itself is left alone. A host sends such a frame only to answer a keep-alive that this attacker has
-/// redirected. If the attacker sent this answer on to the host that asked, it would be the genuine answer. A
-/// frame whose source alone is wrong is a copy: a router may have replaced the source.
+/// Sends the frame to another host than it was sent to, or in the name of another one. A frame whose source
+/// alone is wrong is a copy: a router may have replaced the source. The same holds for an answer that is sent
+/// elsewhere. If this attacker has replayed the question from a wrong source, the answer went astray, and
+/// elsewhere is the host that asked.
 bool PathAttacker::redirect(Packet& packet) {
-  if (packet.from == packet.to) return false;
   const bool elsewhere = random_.chance(500'000);
   HostNumber& end = elsewhere ? packet.to : packet.from;
-  if (!elsewhere) packet.maker = Packet::Maker::replayer;
+  if (!elsewhere || answers(packet)) packet.maker = Packet::Maker::replayer;
   const HostNumber before = end;
   end = static_cast<HostNumber>(random_.below(hosts_));
   return end != before;

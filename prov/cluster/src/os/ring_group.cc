@@ -127,7 +127,8 @@ class TableLock {
 };
 
 const char* const kStopped =
-    "another process of this user has locked the table of receive rings for too long (is it stopped?)";
+    "another process of this user has locked the table of receive rings for too long (is it stopped, or is "
+    "the machine overloaded?)";
 
 /// A group that this process has opened.
 struct KnownGroup {
