@@ -61,7 +61,8 @@ class TxScheduler {
   /// Called when an operation was posted to the peer's flow. `more`: similar operations will follow at once.
   void posted(RemotePeer& peer, bool more) {
     mark(peer);
-    const bool waits = more || (peer.flow->queue().may_coalesce() && packing_.may_wait());
+    const bool waits =
+        more || (!peer.channel.busy() && peer.flow->queue().may_coalesce() && packing_.may_wait());
     if (!waits) transmit(clock_.now());
   }
   bool tx_pending() const { return !tx_pending_.empty(); }

@@ -51,6 +51,7 @@ bool SendQueue::post(const wire::Segment& segment, const Gather& payload, carrie
   assert(segment.length == payload.length);
   const std::size_t capacity = frame_size_.segment_capacity();
   if (wire::encoded_size(segment) + payload.length > capacity) return false;
+  gathered_ = open_ || window_.queued() != 0 ? gathered_ + 1 : 1;
   const bool posted = enough_memory_for([&] {
     const bool refer = mode == carrier::PayloadMode::reference && payload.length >= kReferenceMin;
     if (!refer || !post_reference(segment, payload, token, capacity))
@@ -155,11 +156,6 @@ bool SendQueue::post_answer(const wire::AnswerHeader& answer) {
   answer.write(open_->segments() + open_->filled);
   open_->filled += answer.size();
   return true;
-}
-
-bool SendQueue::may_coalesce() const {
-  return window_.outstanding() != 0 && window_.queued() == 0 && open_ &&
-         open_->filled + last_ <= frame_size_.segment_capacity();
 }
 
 std::optional<Sequence> SendQueue::push_padding(std::size_t size) {

@@ -79,9 +79,13 @@ class SendQueue final : public carrier::Carrier {
   /// (takes_alone()). Returns false if there is no memory.
   bool post_answer(const wire::AnswerHeader& answer);
 
-  /// Returns true if the open frame should wait for further segments. This is so if another segment as long
-  /// as the last one fits, other frames are in flight, and no frame is queued.
-  bool may_coalesce() const;
+  /// Returns true if what is left to send should wait for further segments, so that they leave in one burst.
+  /// This is so if other frames are in flight, none is lost, and the next segment either fits into the open
+  /// frame or makes the burst better.
+  bool may_coalesce() const {
+    if (window_.outstanding() == 0 || window_.has_lost() || window_.queued() >= kGoodBurst) return false;
+    return gathered_ < kGatheredMax || (open_ && open_->filled + last_ <= frame_size_.segment_capacity());
+  }
   /// Returns true if the peer has acknowledged everything that was posted.
   bool drained() const { return !open_ && window_.first() == window_.end(); }
   bool has_open_frame() const { return open_ != nullptr; }
@@ -135,6 +139,11 @@ class SendQueue final : public carrier::Carrier {
   static constexpr std::size_t kReferenceMin = 256;
   static constexpr std::size_t kShareMin = 64;
   static constexpr std::size_t kRunMin = 4;
+  /// A burst of this many frames shares the cost of one call well enough. While a longer burst is gathered,
+  /// the peer would have nothing to do.
+  static constexpr std::size_t kGoodBurst = 16;
+  /// So many segments take both sides longer than a call. They leave in fewer frames, too, once these are full.
+  static constexpr std::size_t kGatheredMax = 48;
 
   const Handshake& handshake_;
   const FrameSize& frame_size_;
@@ -143,7 +152,8 @@ class SendQueue final : public carrier::Carrier {
   const FlowStatus& status_;
   SendWindow window_;
   std::unique_ptr<FrameBody> open_;
-  std::size_t last_ = 0;  ///< bytes of the last segment that was copied into an open frame
+  std::size_t gathered_ = 0;  ///< segments posted since nothing was left to send
+  std::size_t last_ = 0;      ///< bytes of the last segment that was copied into an open frame
 };
 
 }  // namespace cluster::reliability

@@ -1,14 +1,15 @@
-// Decides when small messages share a frame. Each frame costs a system call, even if it holds only a few
-// bytes. While earlier frames to the peer are not acknowledged, the next message may wait in the open frame
-// for further messages. A message to a peer that has acknowledged all earlier frames never waits. The frame
-// leaves when it is full or when the engine takes a turn. The engine takes a turn whenever the application
-// reads a queue or waits. The policy is Nagle's algorithm (RFC 896) without its deadlock against delayed
+// Decides when messages to a peer leave together. Each call of the link costs about as much as it costs to
+// copy some KB. While earlier frames to the peer are not acknowledged, the next message may wait for further
+// messages: small ones share a frame, and frames share a burst, which is one call (SendQueue::may_coalesce).
+// A message to a peer that has acknowledged all earlier frames never waits. What waits leaves when it is
+// enough for a burst, or when the engine takes a turn. The engine takes a turn whenever the application reads
+// a queue or waits. The policy is Nagle's algorithm (RFC 896) without its deadlock against delayed
 // acknowledgements: an application that polls for an answer thereby sends the messages that wait.
 //
 // But an application may make no call for a long time, because it computes or waits for its peer by other
 // means. So a message waits only if the progress thread runs often enough to send it soon
 // (background_runner.h). With manual progress, the thread runs that often only during a stream, that is,
-// while many messages can share frames. A stream begins when at least kStreamMin messages could have waited
+// while many messages can leave together. A stream begins when at least kStreamMin messages could have waited
 // since the last run of the thread. The last of these messages makes the thread run at once. Without this
 // message, the next run may be tens of milliseconds away. The stream ends when fewer than kStreamMin messages
 // could have waited during the last kRunsPerReview runs.
@@ -38,8 +39,8 @@ class PackingPolicy {
   /// in the thread's next run.
   void set_call(std::function<void()> call) { call_ = std::move(call); }
 
-  /// Counts a message that could wait in the open frame for further messages. Returns true if the message may
-  /// wait. In that case the progress thread sends it soon, unless the application takes a turn earlier.
+  /// Counts a message that could wait for further messages. Returns true if the message may wait. In that
+  /// case the progress thread sends it soon, unless the application takes a turn earlier.
   bool may_wait() {
     const std::uint32_t candidates = candidates_.load(std::memory_order_relaxed) + 1;
     candidates_.store(candidates, std::memory_order_relaxed);

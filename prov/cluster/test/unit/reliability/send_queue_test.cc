@@ -138,5 +138,52 @@ TEST_F(SendQueueTest, OrderedAndUnorderedSegmentsNeverShare) {
   EXPECT_TRUE(frame(1).ordered);
 }
 
+/// While a frame is in flight, messages wait for each other.
+struct GatheringTest : SendQueueTest {
+  GatheringTest() {
+    add(wire::SegmentKind::eager, 0, 8, PayloadMode::copy);
+    EXPECT_FALSE(queue.may_coalesce()) << "nothing is in flight";
+    queue.close_open_frame();
+    window.on_sent(nth(0), TransmissionNumber(1), Time{});
+  }
+  /// Adds messages of `length` bytes until no more should wait. Returns how many.
+  int until_enough(std::size_t length) {
+    int added = 0;
+    do {
+      add(wire::SegmentKind::eager, 0, length, PayloadMode::copy);
+      ++added;
+    } while (queue.may_coalesce());
+    return added;
+  }
+};
+
+TEST_F(GatheringTest, FullFramesWaitUntilTheyAreAGoodBurst) {
+  const int added = until_enough(1000);
+  EXPECT_EQ(added, 17) << "each closes the frame before it";
+  EXPECT_EQ(window.queued(), 16u);
+}
+
+TEST_F(GatheringTest, SmallMessagesWaitUntilTheirFrameIsFull) {
+  const auto space =
+      static_cast<int>(capacity / (8 + wire::encoded_size(segment(wire::SegmentKind::eager, 8))));
+  EXPECT_GE(space, 48);
+  EXPECT_EQ(until_enough(8), space);
+  EXPECT_EQ(window.queued(), 0u) << "they fit into one frame";
+}
+
+TEST_F(GatheringTest, ManyMessagesLeaveInAFewFullFrames) {
+  EXPECT_GE(until_enough(64), 48);
+  EXPECT_LE(window.queued(), 4u);
+  queue.close_open_frame();
+  while (window.queued() != 0) window.on_sent(window.next(), TransmissionNumber(2), Time{});
+  EXPECT_GE(until_enough(64), 48) << "what has left does not count";
+}
+
+TEST_F(GatheringTest, NothingWaitsBehindALostFrame) {
+  window.mark_lost(nth(0));
+  add(wire::SegmentKind::eager, 0, 8, PayloadMode::copy);
+  EXPECT_FALSE(queue.may_coalesce());
+}
+
 }  // namespace
 }  // namespace cluster::reliability
