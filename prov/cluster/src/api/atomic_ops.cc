@@ -49,66 +49,114 @@ bool read_elements(IovecSpans<Bytes>& buffers, std::span<const fi_ioc> vector, s
   return true;
 }
 
-struct AtomicArguments {
-  Form form;
-  fi_datatype type;
-  fi_op op;
+/// Returns the number of elements in all buffers, or 0 for a vector that read_elements() refuses.
+std::size_t elements_of(std::span<const fi_ioc> vector) {
+  if (vector.size() > protocol::kIovMax || vector.data() == nullptr) return 0;
+  std::size_t elements = 0;
+  for (const fi_ioc& part : vector) elements += part.count;
+  return elements;
+}
+
+/// The local buffers of a call.
+struct AtomicBuffers {
   std::span<const fi_ioc> operands{};
   std::span<const fi_ioc> compares{};
   std::span<const fi_ioc> results{};
-  /// The remote ranges. If `remote` is empty, there is one remote range. It begins at `address`, and is as
-  /// long as the local buffers together.
-  std::span<const fi_rma_ioc> remote{};
-  std::uint64_t address = 0;
-  std::uint64_t key = 0;
-  bool deferred = false;
 };
 
-ssize_t post(Endpoint& endpoint, const TxFlags& flags, const AtomicArguments& call, fi_addr_t to,
-             void* context) noexcept {
+/// Begins the operation that `message` describes. Takes the operands from `local`.
+template <bool deferred = false>
+ssize_t post(Endpoint& endpoint, const TxFlags& flags, Form form, const fi_msg_atomic& message,
+             const AtomicBuffers& local) noexcept {
   protocol::AtomicRmaOp op;
-  if (!code_for(call.form, call.type, call.op, op.code)) return -FI_EOPNOTSUPP;
+  if (!code_for(form, message.datatype, message.op, op.code)) return -FI_EOPNOTSUPP;
   const std::size_t element_size = size_of(op.code.type);
   IovecSpans<ConstBytes> operands;
   IovecSpans<ConstBytes> compares;
   IovecSpans<Bytes> results;
   // FI_ATOMIC_READ has no operands. So operands are ignored if the caller passes some.
-  const auto operand_vector = op.code.operands() == 0 ? std::span<const fi_ioc>{} : call.operands;
+  const auto operand_vector = op.code.operands() == 0 ? std::span<const fi_ioc>{} : local.operands;
   if (!read_elements(operands, operand_vector, element_size) ||
-      !read_elements(compares, call.compares, element_size) ||
-      !read_elements(results, call.results, element_size)) {
+      !read_elements(compares, local.compares, element_size) ||
+      !read_elements(results, local.results, element_size)) {
     return -FI_EINVAL;
   }
   const std::size_t length = op.code.operands() == 0 ? results.length() : operands.length();
+  const std::span remote(message.rma_iov, message.rma_iov_count);
   std::array<protocol::RmaIov, protocol::kRmaIovMax> ranges;
-  std::size_t remote_length = call.remote.empty() ? length : 0;
-  const std::size_t range_count = call.remote.empty() ? 1 : call.remote.size();
-  if (range_count > ranges.size()) return -FI_EINVAL;
-  ranges[0] = {call.address, call.key, length};
-  for (std::size_t i = 0; i < call.remote.size(); ++i) {
-    const fi_rma_ioc& range = call.remote[i];
-    if (range.count == 0 || range.count > protocol::kAtomicMax) return -FI_EINVAL;
+  if (remote.size() > ranges.size()) return -FI_EINVAL;
+  std::size_t remote_length = 0;
+  for (std::size_t i = 0; i < remote.size(); ++i) {
+    const fi_rma_ioc& range = remote[i];
+    if (range.count == 0 || range.count > protocol::kIovMax * protocol::kAtomicMax) return -FI_EINVAL;
     ranges[i] = {range.addr, range.key, range.count * element_size};
     remote_length += ranges[i].length;
   }
   const bool lengths_match = length > 0 && remote_length == length &&
-                             (call.form != Form::compare || compares.length() == length) &&
-                             (call.form == Form::base || results.length() == length);
+                             (form != Form::compare || compares.length() == length) &&
+                             (form == Form::base || results.length() == length);
   if (!lengths_match) return -FI_EINVAL;
   op.length = length;
   op.slices = operands.spans();
   op.compares = compares.spans();
   op.results = results.spans();
-  op.remote = {ranges.data(), range_count};
-  op.to = to;
-  op.context = context;
-  op.deferred = call.deferred;
+  op.remote = {ranges.data(), remote.size()};
+  op.to = message.addr;
+  op.context = message.context;
+  op.deferred = deferred;
   return endpoint.access(op, flags);
 }
 
-ssize_t post(fid_ep* handle, const AtomicArguments& call, fi_addr_t to, void* context) noexcept {
+/// Does the work of writemsg(), readwritemsg() and compwritemsg(). The flags of the call replace the
+/// endpoint's operation flags.
+template <bool deferred>
+ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message, const AtomicBuffers& local,
+                     std::uint64_t flags) noexcept {
   Endpoint& endpoint = endpoint_of(handle);
-  return post(endpoint, endpoint.options().tx_flags(), call, to, context);
+  constexpr std::uint64_t kUnsupported = kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED;
+  if (flags & kUnsupported) [[unlikely]] {
+    constexpr CallCopy::Kind kKindOf[] = {CallCopy::Kind::atomic, CallCopy::Kind::fetch,
+                                          CallCopy::Kind::compare};
+    const AtomicArrays arrays{local.results.data(), local.results.size(), local.compares.data(),
+                              local.compares.size()};
+    return trigger_or_refuse(endpoint, flags & kUnsupported, kKindOf[static_cast<int>(form)], *message,
+                             arrays, flags);
+  }
+  if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
+  return post<deferred>(endpoint, endpoint.options().tx_flags(flags), form, *message, local);
+}
+
+/// The remote side of a call without a message structure: one range, which is as long as the operands or, if
+/// there are results, as long as these.
+struct RemoteElements {
+  fi_addr_t to;
+  std::uint64_t address;
+  std::uint64_t key;
+  fi_datatype type;
+  fi_op op;
+};
+
+/// Makes the same call with a message structure, and with the endpoint's operation flags or, for an inject,
+/// with `inject_flags`. If the operation flags contain FI_TRIGGER, the call becomes a triggered operation.
+ssize_t post(fid_ep* handle, Form form, const AtomicBuffers& local, const RemoteElements& remote,
+             void* context, const TxFlags* inject_flags = nullptr) noexcept {
+  const fi_rma_ioc range{remote.address, elements_of(form == Form::base ? local.operands : local.results),
+                         remote.key};
+  const fi_msg_atomic message{local.operands.data(),
+                              nullptr,
+                              local.operands.size(),
+                              remote.to,
+                              &range,
+                              1,
+                              remote.type,
+                              remote.op,
+                              context,
+                              0};
+  Endpoint& endpoint = endpoint_of(handle);
+  const EpOptions& options = endpoint.options();
+  if (options.tx_op_flags() & FI_TRIGGER) [[unlikely]]
+    return post_message<false>(handle, form, &message, local, options.tx_op_flags());
+  return post(endpoint, inject_flags != nullptr ? *inject_flags : options.tx_flags(), form, message, local);
 }
 
 fi_ioc elements(const void* buffer, std::size_t count) { return {const_cast<void*>(buffer), count}; }
@@ -116,7 +164,7 @@ fi_ioc elements(const void* buffer, std::size_t count) { return {const_cast<void
 ssize_t atomic_writev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_addr_t to,
                       std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
                       void* context) noexcept {
-  return post(endpoint, {Form::base, type, op, {vector, count}, {}, {}, {}, address, key}, to, context);
+  return post(endpoint, Form::base, {{vector, count}}, {to, address, key, type, op}, context);
 }
 
 ssize_t atomic_write(fid_ep* endpoint, const void* buffer, std::size_t count, void*, fi_addr_t to,
@@ -126,20 +174,18 @@ ssize_t atomic_write(fid_ep* endpoint, const void* buffer, std::size_t count, vo
   return atomic_writev(endpoint, &operand, nullptr, 1, to, address, key, type, op, context);
 }
 
-ssize_t atomic_inject(fid_ep* handle, const void* buffer, std::size_t count, fi_addr_t to,
+ssize_t atomic_inject(fid_ep* endpoint, const void* buffer, std::size_t count, fi_addr_t to,
                       std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
   const fi_ioc operand = elements(buffer, count);
-  return post(endpoint, endpoint.options().inject_flags(),
-              {Form::base, type, op, {&operand, 1}, {}, {}, {}, address, key}, to, nullptr);
+  return post(endpoint, Form::base, {{&operand, 1}}, {to, address, key, type, op}, nullptr,
+              &endpoint_of(endpoint).options().inject_flags());
 }
 
 ssize_t readwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t count, fi_ioc* results, void**,
                    std::size_t result_count, fi_addr_t to, std::uint64_t address, std::uint64_t key,
                    fi_datatype type, fi_op op, void* context) noexcept {
-  return post(endpoint,
-              {Form::fetch, type, op, {vector, count}, {}, {results, result_count}, {}, address, key}, to,
-              context);
+  return post(endpoint, Form::fetch, {{vector, count}, {}, {results, result_count}},
+              {to, address, key, type, op}, context);
 }
 
 ssize_t readwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*, void* result, void*,
@@ -154,17 +200,8 @@ ssize_t compwritev(fid_ep* endpoint, const fi_ioc* vector, void**, std::size_t c
                    void**, std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
                    fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
                    void* context) noexcept {
-  return post(endpoint,
-              {Form::compare,
-               type,
-               op,
-               {vector, count},
-               {compares, compare_count},
-               {results, result_count},
-               {},
-               address,
-               key},
-              to, context);
+  return post(endpoint, Form::compare, {{vector, count}, {compares, compare_count}, {results, result_count}},
+              {to, address, key, type, op}, context);
 }
 
 ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*, const void* compare, void*,
@@ -177,53 +214,29 @@ ssize_t compwrite(fid_ep* endpoint, const void* buffer, std::size_t count, void*
                     key, type, op, context);
 }
 
-/// Does the work of writemsg(), readwritemsg() and compwritemsg(). The flags of the call replace the
-/// endpoint's operation flags.
-template <bool deferred>
-ssize_t post_message(fid_ep* handle, Form form, const fi_msg_atomic* message,
-                     std::span<const fi_ioc> compares, std::span<const fi_ioc> results,
-                     std::uint64_t flags) noexcept {
-  Endpoint& endpoint = endpoint_of(handle);
-  constexpr std::uint64_t kUnsupported = kTxFlagsUnsupported | FI_REMOTE_CQ_DATA | FI_TAGGED;
-  if (flags & kUnsupported) [[unlikely]] {
-    constexpr CallCopy::Kind kKindOf[] = {CallCopy::Kind::atomic, CallCopy::Kind::fetch,
-                                          CallCopy::Kind::compare};
-    const AtomicArrays arrays{results.data(), results.size(), compares.data(), compares.size()};
-    return trigger_or_refuse(endpoint, flags & kUnsupported, kKindOf[static_cast<int>(form)], *message,
-                             arrays, flags);
-  }
-  if (message->rma_iov == nullptr || message->rma_iov_count == 0) return -FI_EINVAL;
-  return post(endpoint, endpoint.options().tx_flags(flags),
-              {form,
-               message->datatype,
-               message->op,
-               {message->msg_iov, message->iov_count},
-               compares,
-               results,
-               {message->rma_iov, message->rma_iov_count},
-               0,
-               0,
-               deferred},
-              message->addr, message->context);
+std::span<const fi_ioc> operands_of(const fi_msg_atomic& message) {
+  return {message.msg_iov, message.iov_count};
 }
 
 template <bool deferred>
 ssize_t writemsg(fid_ep* endpoint, const fi_msg_atomic* message, std::uint64_t flags) noexcept {
-  return post_message<deferred>(endpoint, Form::base, message, {}, {}, flags);
+  return post_message<deferred>(endpoint, Form::base, message, {operands_of(*message)}, flags);
 }
 
 template <bool deferred>
 ssize_t readwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, fi_ioc* results, void**,
                      std::size_t result_count, std::uint64_t flags) noexcept {
-  return post_message<deferred>(endpoint, Form::fetch, message, {}, {results, result_count}, flags);
+  return post_message<deferred>(endpoint, Form::fetch, message,
+                                {operands_of(*message), {}, {results, result_count}}, flags);
 }
 
 template <bool deferred>
 ssize_t compwritemsg(fid_ep* endpoint, const fi_msg_atomic* message, const fi_ioc* compares, void**,
                      std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
                      std::uint64_t flags) noexcept {
-  return post_message<deferred>(endpoint, Form::compare, message, {compares, compare_count},
-                                {results, result_count}, flags);
+  return post_message<deferred>(endpoint, Form::compare, message,
+                                {operands_of(*message), {compares, compare_count}, {results, result_count}},
+                                flags);
 }
 
 /// Implements fi_atomicvalid, fi_fetch_atomicvalid and fi_compare_atomicvalid. Sets `count` to the largest

@@ -137,85 +137,6 @@ void put_accesses(fi_ops_rma& ops) {
   ops.injectdata = kEnosys;
 }
 
-/// A message structure with one remote range, which is as long as all operands (or results) together.
-struct AtomicMessage {
-  AtomicMessage(const fi_ioc* operands, std::size_t count, std::size_t elements, fi_addr_t to,
-                std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op, void* context)
-      : range{address, elements, key}, message{operands, nullptr, count, to,      &range,
-                                               1,        type,    op,    context, 0} {}
-  AtomicMessage(const AtomicMessage&) = delete;
-  AtomicMessage& operator=(const AtomicMessage&) = delete;
-
-  fi_rma_ioc range;
-  fi_msg_atomic message;
-};
-
-std::size_t elements_of(const fi_ioc* vector, std::size_t count) {
-  std::size_t elements = 0;
-  for (std::size_t i = 0; i < count && vector != nullptr; ++i) elements += vector[i].count;
-  return elements;
-}
-
-ssize_t atomic_writev(fid_ep* handle, const fi_ioc* vector, void**, std::size_t count, fi_addr_t to,
-                      std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
-                      void* context) noexcept {
-  const AtomicMessage call(vector, count, elements_of(vector, count), to, address, key, type, op, context);
-  return atomic_ops.writemsg(handle, &call.message, tx_op_flags(handle));
-}
-
-ssize_t atomic_write(fid_ep* handle, const void* buffer, std::size_t count, void*, fi_addr_t to,
-                     std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
-                     void* context) noexcept {
-  const fi_ioc operand{const_cast<void*>(buffer), count};
-  return atomic_writev(handle, &operand, nullptr, 1, to, address, key, type, op, context);
-}
-
-ssize_t readwritev(fid_ep* handle, const fi_ioc* vector, void**, std::size_t count, fi_ioc* results, void**,
-                   std::size_t result_count, fi_addr_t to, std::uint64_t address, std::uint64_t key,
-                   fi_datatype type, fi_op op, void* context) noexcept {
-  const AtomicMessage call(vector, count, elements_of(results, result_count), to, address, key, type, op,
-                           context);
-  return atomic_ops.readwritemsg(handle, &call.message, results, nullptr, result_count, tx_op_flags(handle));
-}
-
-ssize_t readwrite(fid_ep* handle, const void* buffer, std::size_t count, void*, void* result, void*,
-                  fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
-                  void* context) noexcept {
-  const fi_ioc operand{const_cast<void*>(buffer), count};
-  fi_ioc before{result, count};
-  return readwritev(handle, &operand, nullptr, 1, &before, nullptr, 1, to, address, key, type, op, context);
-}
-
-ssize_t compwritev(fid_ep* handle, const fi_ioc* vector, void**, std::size_t count, const fi_ioc* compares,
-                   void**, std::size_t compare_count, fi_ioc* results, void**, std::size_t result_count,
-                   fi_addr_t to, std::uint64_t address, std::uint64_t key, fi_datatype type, fi_op op,
-                   void* context) noexcept {
-  const AtomicMessage call(vector, count, elements_of(results, result_count), to, address, key, type, op,
-                           context);
-  return atomic_ops.compwritemsg(handle, &call.message, compares, nullptr, compare_count, results, nullptr,
-                                 result_count, tx_op_flags(handle));
-}
-
-ssize_t compwrite(fid_ep* handle, const void* buffer, std::size_t count, void*, const void* compare, void*,
-                  void* result, void*, fi_addr_t to, std::uint64_t address, std::uint64_t key,
-                  fi_datatype type, fi_op op, void* context) noexcept {
-  const fi_ioc operand{const_cast<void*>(buffer), count};
-  const fi_ioc comparand{const_cast<void*>(compare), count};
-  fi_ioc before{result, count};
-  return compwritev(handle, &operand, nullptr, 1, &comparand, nullptr, 1, &before, nullptr, 1, to, address,
-                    key, type, op, context);
-}
-
-void put_atomics(fi_ops_atomic& ops) {
-  ops.write = atomic_write;
-  ops.writev = atomic_writev;
-  ops.inject = kEnosys;
-  ops.readwrite = readwrite;
-  ops.readwritev = readwritev;
-  ops.compwrite = compwrite;
-  ops.compwritev = compwritev;
-}
-
 }  // namespace
 }  // namespace by_message
 
@@ -232,7 +153,7 @@ std::unique_ptr<SpecialOps> make_special_ops(const EpOptions& options) {
     by_message::put_sends<>(ops->msg);
     by_message::put_sends<std::uint64_t>(ops->tagged);
     by_message::put_accesses(ops->rma);
-    by_message::put_atomics(ops->atomic);
+    ops->atomic.inject = kEnosys;
   }
   return ops;
 }

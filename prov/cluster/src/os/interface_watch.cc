@@ -41,6 +41,12 @@ auto find_host(const std::vector<SocketAddress>& addresses, const SocketAddress&
                       [&](const SocketAddress& each) { return each.same_host(host); });
 }
 
+template <typename Uses>
+auto use_of(Uses& uses, const SocketAddress& address) {
+  return std::find_if(uses.begin(), uses.end(),
+                      [&](const auto& use) { return use.address.same_host(address); });
+}
+
 struct Known {
   std::uint64_t name_space;
   // A forked child does not use its parent's watch, because the child has no thread that reads the socket.
@@ -117,8 +123,7 @@ std::vector<SocketAddress> InterfaceWatch::addresses() const {
 
 void InterfaceWatch::add_user(const SocketAddress& address, int index, Signal& lost) {
   const std::lock_guard guard(mutex_);
-  const auto known = std::find_if(uses_.begin(), uses_.end(),
-                                  [&](const Use& use) { return use.address.same_host(address); });
+  const auto known = use_of(uses_, address);
   if (known != uses_.end()) return known->users.push_back(&lost);
   const Interface* const at = find(address, index);
   uses_.push_back({.address = address, .users = {&lost}, .at = at != nullptr ? *at : Interface{}});
@@ -127,8 +132,7 @@ void InterfaceWatch::add_user(const SocketAddress& address, int index, Signal& l
 void InterfaceWatch::remove_user(const SocketAddress& address, Signal& lost) {
   if (process_ != getpid()) return;  // in a forked child, the mutex may be locked forever
   const std::lock_guard guard(mutex_);
-  const auto known = std::find_if(uses_.begin(), uses_.end(),
-                                  [&](const Use& use) { return use.address.same_host(address); });
+  const auto known = use_of(uses_, address);
   if (known == uses_.end()) return;
   std::erase(known->users, &lost);
   if (known->users.empty()) uses_.erase(known);

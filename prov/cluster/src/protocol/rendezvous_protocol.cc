@@ -3,6 +3,20 @@
 #include <algorithm>
 
 namespace cluster::protocol {
+namespace {
+
+/// Returns `found` as the announced message or write of which the peer wants the range in `segment`. Returns
+/// null if nothing is announced under this id, or if the range is not inside it.
+PulledRequest* announced_with(OutgoingRequest* found, const wire::Segment& segment) {
+  // Only messages and writes are ever in this state, so the cast is safe.
+  if (found == nullptr || found->state != OutgoingRequest::State::announced) return nullptr;
+  auto& request = static_cast<PulledRequest&>(*found);
+  const bool valid = !request.done && segment.total > 0 && segment.offset <= request.length &&
+                     segment.total <= request.length - segment.offset;
+  return valid ? &request : nullptr;
+}
+
+}  // namespace
 
 bool RendezvousProtocol::announce(SendRequest& request) {
   wire::Segment segment{.kind = wire::SegmentKind::announce,
@@ -31,26 +45,18 @@ void RendezvousProtocol::on_announce(Channel& channel, const wire::Segment& segm
 }
 
 void RendezvousProtocol::on_pull(Channel& channel, const wire::Segment& segment) {
-  OutgoingRequest* const found = outgoing_.find(channel, segment.id);
-  // Only messages and writes are ever in this state, so the cast is safe.
-  if (found == nullptr || found->state != OutgoingRequest::State::announced) return context_.refuse_segment();
-  auto& request = static_cast<PulledRequest&>(*found);
-  const bool valid = !request.done && segment.total > 0 && segment.offset <= request.length &&
-                     segment.total <= request.length - segment.offset;
+  PulledRequest* const request = announced_with(outgoing_.find(channel, segment.id), segment);
   const PullRange range{segment.offset, segment.offset + segment.total, segment.address};
-  if (!valid || !request.pulls.add(range)) return context_.refuse_segment();
-  request.receiver_id = segment.peer_id;
-  if (!channel.tx.bulk.linked(request)) channel.tx.bulk.push_back(request);
+  if (request == nullptr || !request->pulls.add(range)) return context_.refuse_segment();
+  request->receiver_id = segment.peer_id;
+  if (!channel.tx.bulk.linked(*request)) channel.tx.bulk.push_back(*request);
   control_.mark_busy(channel);
 }
 
 void RendezvousProtocol::on_expose(Channel& channel, const wire::Segment& segment) {
-  OutgoingRequest* const found = outgoing_.find(channel, segment.id);
-  if (found == nullptr || found->state != OutgoingRequest::State::announced) return context_.refuse_segment();
-  auto& request = static_cast<PulledRequest&>(*found);
-  if (request.done || segment.total == 0 || segment.offset > request.length ||
-      segment.total > request.length - segment.offset)
-    return context_.refuse_segment();
+  PulledRequest* const found = announced_with(outgoing_.find(channel, segment.id), segment);
+  if (found == nullptr) return context_.refuse_segment();
+  PulledRequest& request = *found;
   const ConstBytes bytes =
       carrier::device_piece(request.slices.all(), request.base + segment.offset, segment.total);
   carrier::ExposedMemory memory;

@@ -10,7 +10,8 @@ MACHINE_PATH = re.compile(r"(?<![\w.$}])/(" + "|".join(["wo" + "rk/", "ho" + r"m
 OPTIONS = "prov/cluster/src/provider/options.def"
 MANUAL = "man/fi_cluster.7"
 PARTS = re.compile(r"man/fi_cluster_\w+\.7")
-README = "prov/cluster/README.md"
+# The map of the components, and the pages that continue it.
+MAPS = ("prov/cluster/README.md", "prov/cluster/docs/paths.md", "prov/cluster/docs/glossary.md")
 BASES = ("prov/cluster/src/", "prov/cluster/", "")
 
 
@@ -18,7 +19,7 @@ def check(tree):
     yield from check_headers(tree)
     yield from check_words(tree)
     yield from check_options(tree)
-    yield from check_readme(tree)
+    yield from check_maps(tree)
 
 
 def check_headers(tree):
@@ -63,18 +64,16 @@ def check_options(tree):
                                 f"{match.group(0)} has no row in {OPTIONS}", "add the row or remove it from the manual")
 
 
-def check_readme(tree):
+def check_maps(tree):
     """Every `path`, `path:function` and `function()` in the map of the components must exist."""
-    readme = tree.find(README)
-    if readme is None:
-        return
     everything = "\n".join(file.code for file in tree.cpp())
-    for number, line in enumerate(readme.lines, 1):
-        spans = re.findall(r"`([^`]+)`", line)
-        folders = [span for span in spans if span.endswith("/")]
-        for span in spans:
-            if reason := _missing(tree, everything, span, folders):
-                yield Violation(README, number, "readme", reason, "name what exists today, or delete the line")
+    for page in filter(None, map(tree.find, MAPS)):
+        for number, line in enumerate(page.lines, 1):
+            spans = re.findall(r"`([^`]+)`", line)
+            folders = [span for span in spans if span.endswith("/")]
+            for span in spans:
+                if reason := _missing(tree, everything, span, folders):
+                    yield Violation(page.path, number, "readme", reason, "name what exists today, or delete the line")
 
 
 def _missing(tree, everything, span, folders):

@@ -124,8 +124,11 @@ class Tidy(unittest.TestCase):
                     "option-manual", "man/fi_cluster_network.7", 2)
         self.expect_clean({table: rows, "man/fi_cluster.7": "FI_CLUSTER_*: FI_CLUSTER_SHM FI_CLUSTER_PEER_TIMEOUT"})
 
-    def test_readme(self):
-        readme = "prov/cluster/README.md"
+    def test_maps(self):
+        for page in ("prov/cluster/README.md", "prov/cluster/docs/paths.md", "prov/cluster/docs/glossary.md"):
+            self.check_map(page)
+
+    def check_map(self, readme):
         code = {SOURCE + "api/tagged.cc": "namespace a { int tsend() { return 0; } }\n"}
         for line in ("`api/gone.cc`", "`api/tagged.cc:gone`", "`nowhere/`", "`gone()`", "| 1 | `api/tagged.cc: A::gone` |",
                      "| `src/api/` | `gone.cc`", "`tagged.cc`"):
