@@ -8,8 +8,8 @@ A form is NODES x RANKS of a node. If a job fails or does not end, the others st
 printed. A way whose job does not end gets no further turn of this form. Exit status 1 if a job over `cluster` failed. The limits are
 those of the system: 1,024 descriptors a process, 1,024 entries in the kernel's table of hardware addresses. Start-up is from the
 launcher's command to the last rank out of MPI_Init. Times are microseconds; of the turns the least disturbed counts, which is the
-shortest. Memory, descriptors and sockets are those of the largest rank. Retransmitted frames, and frames that found a receive ring
-full, are those of all ranks.
+shortest. Memory, descriptors and sockets are those of the largest rank, and its memory includes its receive rings. Retransmitted
+frames, and frames that found a receive ring full, are those of all ranks.
 """
 import argparse
 import os
@@ -24,9 +24,9 @@ import run_mpi  # noqa: E402
 FORMS = "24x1,64x1,100x1,200x1,16x16,2x64,2x192"
 DESCRIPTORS_MAX = 1024
 COLUMNS = {"start": "start-up s", "alltoall_8_us first": "first all-to-all 8 B", "alltoall_8_us": "8 B", "alltoall_4096_us first": "first 4 KB",
-           "alltoall_4096_us": "4 KB", "barrier_us": "barrier", "allreduce_8_us": "allreduce 8 B", "kilobytes": "KB", "descriptors":
-           "descriptors", "sockets": "sockets", "warnings": "warnings", "frames_sent": "frames", "frames_retransmitted": "retransmitted",
-           "link_ring_full": "ring full"}
+           "alltoall_4096_us": "4 KB", "barrier_us": "barrier", "allreduce_8_us": "allreduce 8 B", "kilobytes": "KB",
+           "ring_kilobytes": "of rings", "descriptors": "descriptors", "sockets": "sockets", "warnings": "warnings", "frames_sent": "frames",
+           "frames_retransmitted": "retransmitted", "link_ring_full": "ring full"}
 COUNTERS = ("endpoints", "frames_sent", "frames_retransmitted", "link_ring_full")
 
 
@@ -48,7 +48,7 @@ def arguments():
 
 def tell_warnings(output):
     """How many warnings there are; prints each kind once."""
-    warnings = [re.sub(r"peer \S+", "peer ...", text) for text in re.findall(r"libfabric:.*<warn> *(.*)", output)]
+    warnings = [re.sub(r"\b(peer|endpoint) \S+", r"\1 ...", text) for text in re.findall(r"libfabric:.*<warn> *(.*)", output)]
     for text in sorted(set(warnings)):
         print(f"   {warnings.count(text)} times: {text}", flush=True)
     return len(warnings)
@@ -62,7 +62,7 @@ def figures_of(output, began):
         figures["start"] = float(started[1]) - began
     for name, first, median in re.findall(r"^(\w+_us) (\d+) (\d+)$", output, re.MULTILINE):
         figures[f"{name} first"], figures[name] = float(first), float(median)
-    for name, _, most in re.findall(r"^(kilobytes|descriptors|sockets) (\d+) (\d+)$", output, re.MULTILINE):
+    for name, _, most in re.findall(r"^(kilobytes|ring_kilobytes|descriptors|sockets) (\d+) (\d+)$", output, re.MULTILINE):
         figures[name] = float(most)
     return figures
 

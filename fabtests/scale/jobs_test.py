@@ -9,7 +9,7 @@ from unittest import mock
 import jobs
 
 MEASURES = "alltoall_8_us 900 300\nalltoall_4096_us 2000 800\n"
-WHOLE = MEASURES + "barrier_us 90 30\nallreduce_8_us 80 20\nstarted 7.5\nkilobytes 4000 5000\ndescriptors 30 37\nsockets 10 18\nPASS mpi_scale: 2 ranks\n"
+WHOLE = MEASURES + "barrier_us 90 30\nallreduce_8_us 80 20\nstarted 7.5\nkilobytes 4000 5000\nring_kilobytes 2000 3000\ndescriptors 30 37\nsockets 10 18\nPASS mpi_scale: 2 ranks\n"
 COUNTED = {"endpoints": 2, "frames_sent": 70, "frames_retransmitted": 3}
 
 
@@ -46,7 +46,8 @@ class Jobs(unittest.TestCase):
         cluster, tcp = self.run_jobs({"cluster": WHOLE, "tcp": WHOLE})
         self.assertEqual(self.status, 0)
         self.assertEqual(self.launched, ["cluster", "tcp"] * 2)
-        self.assertEqual((cluster["way"], cluster["start-up s"], cluster["4 KB"], cluster["KB"]), ("cluster", "7.5", "800", "5000"))
+        self.assertEqual((cluster["way"], cluster["start-up s"], cluster["4 KB"], cluster["KB"], cluster["of rings"]),
+                         ("cluster", "7.5", "800", "5000", "3000"))
         self.assertEqual((cluster["retransmitted"], cluster["ring full"], tcp["retransmitted"]), ("3", "0", "-"))
 
     def test_a_job_that_does_not_end_keeps_what_it_printed_and_gets_no_further_turn(self):
