@@ -46,9 +46,10 @@ namespace cluster::os {
 
 struct PacketSettings {
   std::size_t ring_slots = 64;  ///< slots of 64 KiB each; the ring is rounded up to whole MiB
-  /// Limit on the number of endpoints in the group of rings of this user and interface (os/ring_group.h).
+  /// Limit on the number of endpoints in a group of rings of this user and interface (os/ring_group.h).
   std::size_t rings = kRingsMax;
-  /// Whether to open a ring outside the group if the group has no place or does not work.
+  unsigned ring_groups = 4;  ///< limit on the number of groups of this user and interface
+  /// Whether to open a ring outside any group if no group has a place, or if the group does not work.
   bool ring_outside_group = false;
   bool qdisc_bypass = true;  ///< ignored if the interface has a shaper
   bool offload = true;       ///< send super-frames
@@ -59,7 +60,7 @@ struct PacketSettings {
 };
 
 /// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. If `group` is
-/// not null, sets `*group` to the table of the group of the link's rings, or to null if there is no group.
+/// not null, sets `*group` to the table of the group of the link's IP ring, or to null if there is no group.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason,
