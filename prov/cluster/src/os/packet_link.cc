@@ -147,7 +147,9 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
 
 /// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
 /// known hardware address of the peer. If no address is known, the frame goes to all hosts of the network.
-/// Only the peer accepts this frame, and the peer's answer shows its hardware address. After several
+/// Only the peer accepts this frame. It learns the hardware address of this host from the frame, and its
+/// answer to this address shows its own. (Frames that begin a session show no hardware address, because they
+/// arrive in the UDP socket. The next frames do.) After several
 /// timeouts, a peer may have another network card. Therefore, at some numbers of timeouts (asks_all()), a
 /// frame to a known hardware address goes to all hosts instead.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
