@@ -5,7 +5,8 @@
 //   <what> <mean of the ranks> <largest>
 //
 // A measure is barrier, allreduce_8, alltoall_8 or alltoall_4096; the number is the bytes for each rank. What
-// is counted is kilobytes, descriptors or sockets. Kilobytes of shared memory count in proportion.
+// is counted is kilobytes, ring_kilobytes, descriptors or sockets. Kilobytes of shared memory count in
+// proportion. They include those of receive rings, which the kernel allocates as a whole.
 //
 // With `few` no rank meets all others, so there is no all-to-all.
 //
@@ -69,13 +70,22 @@ static void tell(const char* what, long mine) {
   if (rank == 0) printf("%s %ld %ld\n", what, sum / size, most);
 }
 
-static long kilobytes(void) {
-  FILE* const file = fopen("/proc/self/smaps_rollup", "r");
-  char line[256];
-  long pss = 0;
-  while (file != NULL && fgets(line, sizeof line, file) != NULL) sscanf(line, "Pss: %ld", &pss);
+static void tell_kilobytes(void) {
+  FILE* const file = fopen("/proc/self/smaps", "r");
+  char line[512];
+  long all = 0, rings = 0, pss = 0;
+  int in_ring = 0;
+  while (file != NULL && fgets(line, sizeof line, file) != NULL) {
+    if (sscanf(line, "Pss: %ld", &pss) == 1) {
+      all += pss;
+      if (in_ring) rings += pss;
+    } else if (strchr("0123456789abcdef", line[0]) != NULL) {
+      in_ring = strstr(line, " socket:[") != NULL;  // a mapping begins
+    }
+  }
   if (file != NULL) fclose(file);
-  return pss;
+  tell("kilobytes", all);
+  tell("ring_kilobytes", rings);
 }
 
 static void tell_descriptors(void) {
@@ -113,7 +123,7 @@ int main(int argc, char** argv) {
   double last = 0;
   MPI_Reduce(&mine, &last, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
   if (rank == 0) printf("started %.3f\n", last);
-  tell("kilobytes", kilobytes());
+  tell_kilobytes();
   tell_descriptors();
   if (rank == 0) printf("PASS mpi_scale: %d ranks\n", size);
   MPI_Finalize();

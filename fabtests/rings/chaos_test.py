@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
 import virtual_nodes  # noqa: E402
 
-END_SECONDS = 60
+END_SECONDS = 120
 GONE_SECONDS = 20
 
 
@@ -27,7 +27,7 @@ def arguments():
     parser.add_argument("--every", type=int, default=20, help="milliseconds between two events (default: %(default)s)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--link", choices=("auto", "udp"), default="auto", help="udp: to compare, members without rings (default: %(default)s)")
-    parser.add_argument("--without", type=int, default=0, help="so many members may have no ring: where processes wait for 20 s for a "
+    parser.add_argument("--without", type=int, default=0, help="so many members may have no ring: where processes wait too long for a "
                         "processor (default: %(default)s)")
     return parser.parse_args()
 

@@ -13,7 +13,7 @@ from two_nodes_case import MEGABYTE, TwoNodesCase  # noqa: E402
 
 RINGS = 1
 RING = ("packet", "")
-NO_RING = ("udp", "eth0: all 1 receive rings of this user are in use (with FI_CLUSTER_LINK=packet, the endpoint opens a "
+NO_RING = ("udp", "eth0: all receive rings of this user are in use (with FI_CLUSTER_LINK=packet, the endpoint opens a "
                   "receive ring of its own)")
 MANY = 16
 

@@ -153,9 +153,10 @@ class Measures:
         for line in child.output_lines:
             if line.startswith(f"| {form} |"):
                 cells = dict(zip(names, (cell.strip() for cell in line.strip("|").split("|"))))
-                found.append({"form": form, "way": cells["way"], "ended": float(cells["start-up s"]) > 0, "start_s": float(cells["start-up s"]),
-                              "barrier_us": float(cells["barrier"]), "allreduce_us": float(cells["allreduce 8 B"]),
-                              "kilobytes": float(cells["KB"]), "warnings": float(cells["warnings"])})
+                numbers = {name: float(cells[name]) if cells[name] != "-" else -1.0 for name in ("start-up s", "barrier", "allreduce 8 B", "KB", "warnings")}
+                found.append({"form": form, "way": cells["way"], "ended": numbers["start-up s"] > 0, "start_s": numbers["start-up s"],
+                              "barrier_us": numbers["barrier"], "allreduce_us": numbers["allreduce 8 B"],
+                              "kilobytes": numbers["KB"], "warnings": numbers["warnings"]})
         return found
 
     def _on(self, nodes):

@@ -33,6 +33,9 @@ class Platform {
   virtual Random& random() = 0;
   /// Yields the processor to other threads. Returns how long the call took, in ticks of clock().
   virtual std::uint64_t yield_processor() = 0;
+  /// Returns how many threads of this node run or are ready to run, for each processor, rounded up. The
+  /// calling thread counts. Returns at least 1.
+  virtual unsigned threads_per_processor() { return 1; }
   /// Sleeps for the shortest time that the operating system offers, about 50 us. A cancelled thread
   /// (pthread_cancel) ends in this sleep.
   virtual void sleep_shortest() = 0;

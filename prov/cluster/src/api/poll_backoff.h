@@ -11,12 +11,17 @@
 // gap, and after a read that finds something, the count of reads before the next yield starts again. Before
 // the kReadsBeforeCheck-th idle read, the reader does not look at the clock.
 //
-// The number of reads between two yields (the yield interval) depends on how long other threads kept the
-// processor after the last yield:
+// The number of reads between two yields (the yield interval) depends on how long each of the other threads
+// kept the processor after the last yield, on average:
 //
 //   none ran         twice the last interval, at most kYieldIntervalMax reads
 //   a short time     kYieldIntervalMin: the other threads also wait, or do little and wait for this thread
 //   a long time      kYieldIntervalMax: the other threads compute, and each yield costs a whole time slice
+//
+// If fifty readers wait on one processor, all of them together need a long time, although each yields soon.
+// Therefore, after a long time, the reader asks the platform how many threads share the processor. In
+// addition, a reader yields after kTicksSpinning, whatever the interval. Otherwise readers with slow turns of
+// progress would take each other for threads that compute.
 #pragma once
 
 #include <atomic>
@@ -48,8 +53,8 @@ class PollBackoff {
   static constexpr std::uint32_t kYieldIntervalMax = 1024;
   static constexpr std::uint64_t kTicksUnbroken = 1 << 15;  ///< ten to thirty microseconds
 
-  /// Returns the next yield interval. `interval`: the last yield interval. `away`: for how many ticks other
-  /// threads had the processor during the last yield.
+  /// Returns the next yield interval. `interval`: the last yield interval. `away`: for how many ticks each of
+  /// the other threads had the processor during the last yield, on average.
   static constexpr std::uint32_t next_yield_interval(std::uint32_t interval, std::uint64_t away) {
     if (away < kTicksAlone) return interval < kYieldIntervalMax ? 2 * interval : kYieldIntervalMax;
     return away < kTicksLong ? kYieldIntervalMin : kYieldIntervalMax;
@@ -61,6 +66,8 @@ class PollBackoff {
   /// Several waiting ranks, which run for some hundred us each, take less than this.
   static constexpr std::uint64_t kTicksLong = 1 << 21;
 
+  static constexpr std::uint64_t kTicksSpinning = kTicksLong / 2;
+
   /// After a gap the count of idle reads begins with this value, so that the next yield follows one interval
   /// later.
   static constexpr std::uint32_t kReadsAfterGap = kYieldIntervalMax;
@@ -68,6 +75,7 @@ class PollBackoff {
   static constexpr std::uint32_t kChecksPerTiming = 16;
 
   std::uint64_t own_turns(std::uint64_t now, const std::function<void()>& turn);
+  std::uint64_t yield();
   void check(std::uint32_t reads, const std::function<void()>& turn);
 
   Platform& platform_;
@@ -75,9 +83,10 @@ class PollBackoff {
   /// This imprecision changes only the intervals.
   std::atomic<std::uint32_t> idle_reads_{0};
   std::atomic<std::uint32_t> yield_interval_{kYieldIntervalMax};
-  std::atomic<std::uint64_t> checked_at_{0};  ///< the clock at the last check, in ticks
-  std::atomic<std::uint64_t> own_turns_{0};   ///< the smaller of the last two timings, in ticks
-  std::atomic<std::uint64_t> timed_{0};       ///< the last timing, in ticks
+  std::atomic<std::uint64_t> checked_at_{0};   ///< the clock at the last check, in ticks
+  std::atomic<std::uint64_t> spins_since_{0};  ///< the clock when this reader began to spin without a break
+  std::atomic<std::uint64_t> own_turns_{0};    ///< the smaller of the last two timings, in ticks
+  std::atomic<std::uint64_t> timed_{0};        ///< the last timing, in ticks
   std::atomic<std::uint32_t> slow_checks_{0};
 };
 

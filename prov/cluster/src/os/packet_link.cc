@@ -16,6 +16,7 @@
 #include "os/packet_ring.h"
 #include "os/packet_sender.h"
 #include "os/ring_group.h"
+#include "os/ring_steps.h"
 #include "os/udp_bursts.h"
 #include "os/udp_link.h"
 
@@ -146,7 +147,9 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
 
 /// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
 /// known hardware address of the peer. If no address is known, the frame goes to all hosts of the network.
-/// Only the peer accepts this frame, and the peer's answer shows its hardware address. After several
+/// Only the peer accepts this frame. It learns the hardware address of this host from the frame, and its
+/// answer to this address shows its own. (Frames that begin a session show no hardware address, because they
+/// arrive in the UDP socket. The next frames do.) After several
 /// timeouts, a peer may have another network card. Therefore, at some numbers of timeouts (asks_all()), a
 /// frame to a known hardware address goes to all hosts instead.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
@@ -283,17 +286,14 @@ bool has_single_receive_queue(const Interface& interface) {
   return queues_are_its_own && receive_queues(interface.name) == 1;
 }
 
-/// Opens the rings of a link in the group of this user and interface. If the group has no place or does not
-/// work, opens the rings outside the group, provided that the settings allow it.
+/// Opens the rings of a link in the first group of this user and interface that has a place. If no group has
+/// a place, or if the group does not work, opens the rings outside any group, provided that the settings
+/// allow it.
 class PacketRings {
  public:
   PacketRings(const SocketAddress& name, const Interface& interface, const PacketSettings& settings,
               const Environment& environment)
-      : name_(name),
-        interface_(interface),
-        settings_(settings),
-        environment_(environment),
-        group_(RingGroup::of_interface(interface.index, failure_.group)) {}
+      : name_(name), interface_(interface), settings_(settings), environment_(environment) {}
 
   std::unique_ptr<PacketRing> open_main() {
     return open(RingShape::of_super_frames(name_.family(), settings_.ring_slots));
@@ -308,31 +308,35 @@ class PacketRings {
   void warn_of_missing_ethertype() const;
   int error() const { return failure_.error; }
   std::shared_ptr<const RingTable> group() const { return group_ ? group_->shared_table() : nullptr; }
-  /// Returns why the group does not work.
+  /// Returns why the ring is in no group.
   std::string why() const { return interface_.name + ": " + failure_.group; }
 
  private:
   std::unique_ptr<PacketRing> open(const RingShape& shape);
+  std::unique_ptr<PacketRing> attempt(const RingShape& shape);
 
   const SocketAddress& name_;
   const Interface& interface_;
   const PacketSettings& settings_;
   const Environment& environment_;
   RingFailure failure_;
-  std::shared_ptr<RingGroup> group_;  ///< null if the rings are outside any group
+  std::shared_ptr<RingGroup> group_;  ///< null if the ring is outside any group
 };
 
+std::unique_ptr<PacketRing> PacketRings::attempt(const RingShape& shape) {
+  return PacketRing::open(interface_.index, name_, shape, group_, settings_.rings, environment_, failure_);
+}
+
 std::unique_ptr<PacketRing> PacketRings::open(const RingShape& shape) {
-  const auto attempt = [&] {
-    return PacketRing::open(interface_.index, name_, shape, group_, settings_.rings, environment_, failure_);
-  };
   std::unique_ptr<PacketRing> ring;
-  if (group_ != nullptr) ring = attempt();
-  if (ring == nullptr && failure_.error == 0 && settings_.ring_outside_group) {
-    group_.reset();
-    ring = attempt();
+  failure_.group = kGroupIsFull;
+  for (unsigned number = 0; number < settings_.ring_groups && failure_.group == kGroupIsFull; ++number) {
+    group_ = RingGroup::of_interface(interface_.index, number, failure_.group);
+    if (group_ != nullptr) ring = attempt(shape);
+    if (ring != nullptr || failure_.error != 0) return ring;
   }
-  return ring;
+  group_.reset();
+  return settings_.ring_outside_group ? attempt(shape) : nullptr;
 }
 
 void PacketRings::warn_of_missing_ethertype() const {

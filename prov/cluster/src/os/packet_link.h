@@ -10,17 +10,18 @@
 // receives through its UDP socket until the address comes back.
 //
 // The endpoint's UDP socket receives the frames that do not enter the ring. These are frames from this host
-// itself (over lo), frames that arrive on other interfaces, broadcast frames, and frames that begin a session
-// or a path (os/port_filter.h). The socket ignores all other frames that arrive on the ring's interface. To
-// poll the socket, the link makes a system call. Therefore it polls the socket only once in
-// kPollsPerSocketPoll calls of receive_burst(). After the socket has received a frame, the link polls it in
-// each of the next kSocketPollsAfterTraffic calls. The link also sends through the socket to addresses of
+// itself (over lo), frames that arrive on other interfaces, and frames that begin a session or a path
+// (os/port_filter.h). The socket ignores all other frames that arrive on the ring's interface. To poll the
+// socket, the link makes a system call. Therefore it polls the socket only once in kPollsPerSocketPoll calls
+// of receive_burst(). After the socket has received a frame, the link polls it in each of the next
+// kSocketPollsAfterTraffic calls. The link also sends through the socket to addresses of
 // this host, and to a peer whose hardware address is not known. The kernel then finds the route and the
 // hardware address. The engine learns the hardware address from the frames of the peer that arrive in the
 // ring. The kernel refuses to send through the socket if its neighbour table is full. In this case the link
 // sends the frame to the last known hardware address. If none is known, the frame goes to all hosts of the
-// network. (The destination's ring accepts no broadcast frames, so the destination's UDP socket receives the
-// frame.) If the kernel refuses a frame because the queue of the interface is full, the frame waits.
+// network. The destination learns the sender's hardware address from the first of these frames that arrives
+// in its ring, and answers to this address. If the kernel refuses a frame because the queue of the interface
+// is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives each frame to such a socket before the administrator's ingress
@@ -46,9 +47,10 @@ namespace cluster::os {
 
 struct PacketSettings {
   std::size_t ring_slots = 64;  ///< slots of 64 KiB each; the ring is rounded up to whole MiB
-  /// Limit on the number of endpoints in the group of rings of this user and interface (os/ring_group.h).
+  /// Limit on the number of endpoints in a group of rings of this user and interface (os/ring_group.h).
   std::size_t rings = kRingsMax;
-  /// Whether to open a ring outside the group if the group has no place or does not work.
+  unsigned ring_groups = 4;  ///< limit on the number of groups of this user and interface
+  /// Whether to open a ring outside any group if no group has a place, or if the group does not work.
   bool ring_outside_group = false;
   bool qdisc_bypass = true;  ///< ignored if the interface has a shaper
   bool offload = true;       ///< send super-frames
@@ -59,7 +61,7 @@ struct PacketSettings {
 };
 
 /// Opens the link. On failure, returns null and writes the cause and the remedy to `reason`. If `group` is
-/// not null, sets `*group` to the table of the group of the link's rings, or to null if there is no group.
+/// not null, sets `*group` to the table of the group of the link's IP ring, or to null if there is no group.
 std::unique_ptr<link::Link> open_packet_link(std::shared_ptr<UdpPort> port, const Interface& interface,
                                              const PacketSettings& settings, const Environment& environment,
                                              std::string& reason,

@@ -78,6 +78,10 @@ class Conditions {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, kRefuse));
     return *this;
   }
+  Conditions& must_be_at_most(std::uint32_t value) {
+    program_.push_back(BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, value, kRefuse, 0));
+    return *this;
+  }
   Conditions& must_not_be(std::uint32_t value) {
     program_.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, kRefuse, 0));
     return *this;
@@ -140,8 +144,10 @@ void require_v6(Conditions& conditions, const SocketAddress& ours) {
 
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning) {
+  static_assert(PACKET_HOST == 0 && PACKET_BROADCAST == 1);
+  const std::uint32_t last_type = ether_type == kClusterEtherType ? PACKET_HOST : PACKET_BROADCAST;
   Conditions conditions;
-  conditions.load(BPF_W, ancillary(SKF_AD_PKTTYPE)).must_be(PACKET_HOST);
+  conditions.load(BPF_W, ancillary(SKF_AD_PKTTYPE)).must_be_at_most(last_type);
   conditions.load(BPF_H, ETH_HLEN - 2).must_be(ether_type);
   if (ours.family() == SocketAddress::Family::v6) {
     require_v6(conditions, ours);
@@ -156,9 +162,7 @@ FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
 
 FilterProgram frames_beside_ring(int index) {
   constexpr std::uint32_t kUdpHeader = 8;  // a program of a UDP socket sees the packet from the UDP header on
-  FilterProgram program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_PKTTYPE)),
-                        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_BROADCAST, 6, 0),
-                        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_IFINDEX)),
+  FilterProgram program{BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ancillary(SKF_AD_IFINDEX)),
                         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, static_cast<std::uint32_t>(index), 0, 4)};
   append_beginning(program, kUdpHeader);
   program.push_back(BPF_STMT(BPF_RET | BPF_K, kWhole));

@@ -23,18 +23,17 @@ namespace cluster::os {
 using FilterProgram = std::vector<sock_filter>;
 
 /// Returns a program for a packet socket. The program accepts an Ethernet frame if the frame has this
-/// EtherType, is addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. It
-/// refuses packets with IP options or extension headers. If `thinning` is on, it also refuses frames that
-/// `thinning` puts aside. With the EtherType of IP, it refuses the frames with which a session or a path
-/// begins. These are frames with an opening, challenges, association requests, and the answers to challenges
-/// and association requests. These frames have to pass the host's firewall, which does not see the frames of
-/// a ring.
+/// EtherType, is addressed to this host, and carries an unfragmented UDP datagram to exactly `ours`. With the
+/// EtherType of IP, the frame may also be addressed to all hosts. The program refuses packets with IP options
+/// or extension headers. If `thinning` is on, it also refuses frames that `thinning` puts aside. With the
+/// EtherType of IP, it refuses the frames with which a session or a path begins. These are frames with an
+/// opening, challenges, association requests, and the answers to challenges and association requests. These
+/// frames have to pass the host's firewall, which does not see the frames of a ring.
 FilterProgram frames_for(const SocketAddress& ours, std::uint16_t ether_type,
                          const link::Thinning& thinning = {});
 
 /// Returns a program for a UDP socket. The program accepts the packets with which a session or a path begins,
-/// because the ring refuses them. It also accepts packets that arrived on other interfaces than `index`, or
-/// that were sent to all hosts.
+/// because the ring refuses them. It also accepts packets that arrived on other interfaces than `index`.
 FilterProgram frames_beside_ring(int index);
 
 /// The sockets of a reuseport group, numbered in the order in which they were bound.

@@ -22,6 +22,7 @@
 #include "os/detached_thread.h"
 #include "os/interfaces.h"
 #include "os/netlink.h"
+#include "os/patience.h"
 #include "os/port_filter.h"
 #include "os/progress_thread.h"
 #include "os/ring_steps.h"
@@ -30,16 +31,14 @@
 namespace cluster::os {
 namespace {
 
-/// How long a process waits for other processes of the group. They answer at once, unless they are stopped.
-constexpr Duration kPatience = 20s;
 constexpr Duration kLookAgain = 1ms;
 /// A process that waits until its socket can enter the fanout group reads the table without the lock. The
 /// process takes the lock only once in this number of looks.
 constexpr unsigned kLooksPerLock = 50;
 constexpr std::size_t kJoinersPerRun = 16;
 constexpr std::size_t kProcessesMax = kRingsMax;
-/// The rings of a group may take 1/kMemoryShare of the node's memory, or kGroupBytesMin if that is more. A
-/// ring that would exceed this limit gets only one block.
+/// The rings of the first group may take 1/kMemoryShare of the node's memory, or kGroupBytesMin if that is
+/// more. A ring that would exceed this limit gets only one block, as all rings of further groups do.
 constexpr std::size_t kMemoryShare = 32;
 constexpr std::size_t kGroupBytesMin = 64 * 1024 * 1024;
 
@@ -66,20 +65,27 @@ bool set_lock(const Descriptor& file, off_t at, short type, int wait = F_SETLK) 
   return result == 0;
 }
 
-/// Calls `attempt` until it returns true. Returns false if that takes longer than kPatience.
-template <typename Attempt>
-bool await(const Attempt& attempt) {
+/// Calls `attempt` until it returns true. Returns false when the patience is over. `progress`: a number that
+/// changes when other processes of the group make progress.
+template <typename Attempt, typename Progress>
+bool await(const Attempt& attempt, const Progress& progress) {
   SystemClock clock;
-  const Time end = clock.now() + kPatience;
+  Patience patience(clock.now(), progress());
   while (!attempt()) {
-    if (clock.now() >= end) return false;
+    if (patience.over(clock.now(), progress())) return false;
     std::this_thread::sleep_for(kLookAgain);
   }
   return true;
 }
 
-std::string group_name(int index) {
-  return "cluster-rings-1/" + std::to_string(index) + "/" + std::to_string(geteuid());
+/// Returns the number of changes of the table that the program in the kernel includes.
+std::uint64_t installed_of(RingList& list) {
+  return std::atomic_ref<std::uint64_t>(list.installed).load(std::memory_order_acquire);
+}
+
+std::string group_name(int index, unsigned number) {
+  const std::string first = "cluster-rings-1/" + std::to_string(index) + "/" + std::to_string(geteuid());
+  return number == 0 ? first : first + "/" + std::to_string(number);
 }
 
 std::size_t blocks_allowed() {
@@ -134,6 +140,7 @@ const char* const kStopped =
 struct KnownGroup {
   std::uint64_t name_space;
   int index;
+  unsigned number;
   uid_t user;
   pid_t process;  ///< the process that opened the group; a forked child has none of the descriptors
   RingGroup* group;
@@ -195,16 +202,17 @@ class SeatKernel final : public RingKernel {
 /// A process must close the file of a group before it opens the file again. The reason is that any close() of
 /// a file releases all locks of the process on the file. Therefore the process destroys a group under the
 /// mutex.
-std::shared_ptr<RingGroup> RingGroup::of_interface(int index, std::string& reason) {
+std::shared_ptr<RingGroup> RingGroup::of_interface(int index, unsigned number, std::string& reason) {
   const std::lock_guard guard(known_mutex());
   std::vector<KnownGroup>& all = known_groups();
   std::erase_if(all, [](const KnownGroup& each) { return each.process != getpid(); });
-  KnownGroup wanted{network_namespace(), index, geteuid(), getpid(), nullptr, 0};
+  KnownGroup wanted{network_namespace(), index, number, geteuid(), getpid(), nullptr, 0};
   auto known = std::find_if(all.begin(), all.end(), [&](const KnownGroup& each) {
-    return each.name_space == wanted.name_space && each.index == index && each.user == wanted.user;
+    return each.name_space == wanted.name_space && each.index == index && each.number == number &&
+           each.user == wanted.user;
   });
   if (known == all.end()) {
-    wanted.group = open(index, reason).release();
+    wanted.group = open(index, number, reason).release();
     if (wanted.group == nullptr) return nullptr;
     known = all.insert(all.end(), wanted);
   }
@@ -226,12 +234,12 @@ RingGroup::RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, Share
       file_(std::move(file)),
       memory_(std::make_shared<SharedMemory>(std::move(memory))) {}
 
-std::unique_ptr<RingGroup> RingGroup::open(int index, std::string& reason) {
+std::unique_ptr<RingGroup> RingGroup::open(int index, unsigned number, std::string& reason) {
   std::unique_ptr<RingGroup> group;
-  const std::string name = group_name(index);
+  const std::string name = group_name(index, number);
   // An attempt can fail because another process is founding the group at this moment, or because the last
   // process of the group has just ended. In both cases the next attempt can succeed.
-  await([&] {
+  const auto attempt = [&] {
     bool unanswered = false;
     if (LocalSocket member = connect_to_own(name, false, reason)) {
       group = join(member, unanswered, reason);
@@ -239,8 +247,11 @@ std::unique_ptr<RingGroup> RingGroup::open(int index, std::string& reason) {
       group = found(std::move(door), reason);
     }
     return group != nullptr || unanswered;
-  });
-  return group != nullptr && group->start(reason) ? std::move(group) : nullptr;
+  };
+  await(attempt, [] { return 0; });
+  if (group == nullptr || !group->start(reason)) return nullptr;
+  group->blocks_max_ = number == 0 ? blocks_allowed() : 0;
+  return group;
 }
 
 std::unique_ptr<RingGroup> RingGroup::found(LocalSocket door, std::string& reason) {
@@ -254,8 +265,8 @@ std::unique_ptr<RingGroup> RingGroup::found(LocalSocket door, std::string& reaso
       new RingGroup(std::move(door), std::move(keeper), std::move(file), std::move(memory)));
 }
 
-/// Sets `unanswered` to true if the process at the other end does not answer within kPatience, for example
-/// because the process is stopped.
+/// Sets `unanswered` to true if the process at the other end does not answer within
+/// Patience::kWithoutProgress, for example because the process is stopped.
 std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered, std::string& reason) {
   Descriptor parts[3];
   for (Descriptor& part : parts) {
@@ -263,7 +274,8 @@ std::unique_ptr<RingGroup> RingGroup::join(LocalSocket& member, bool& unanswered
     const auto receive = [&] { return member.receive(std::as_writable_bytes(std::span(&word, 1)), &part); };
     LocalSocket::Receipt receipt = receive();
     if (receipt == LocalSocket::Receipt::nothing) {
-      member.wait_for_message(std::chrono::duration_cast<std::chrono::milliseconds>(kPatience));
+      member.wait_for_message(
+          std::chrono::duration_cast<std::chrono::milliseconds>(Patience::kWithoutProgress));
       receipt = receive();
     }
     if (receipt != LocalSocket::Receipt::message) {
@@ -293,7 +305,7 @@ bool RingGroup::start(std::string& reason) {
   std::uint32_t number = 1;
   while (number <= kProcessesMax && !set_lock(file_, kProcessLocks + number, F_WRLCK)) ++number;
   if (number > kProcessesMax) {
-    reason = "too many processes of this user have receive rings";
+    reason = kGroupIsFull;
     return false;
   }
   steps.free_dead();  // the previous process with this number may have died after the first call
@@ -348,7 +360,7 @@ std::unique_ptr<RingSeat> RingGroup::take(const std::shared_ptr<RingGroup>& grou
   }
   RingSteps steps(group->table(), group->self_, kernel);
   const std::optional<RingSteps::Taken> taken =
-      steps.take(kind, address, layout, blocks, {members_max, blocks_allowed()}, reason);
+      steps.take(kind, address, layout, blocks, {members_max, group->blocks_max_}, reason);
   if (!taken) return nullptr;
   seat->serial = taken->serial;
   seat->blocks = taken->blocks;
@@ -370,7 +382,7 @@ bool RingGroup::enter(RingSeat& seat, std::string& reason) {
     const bool looks_only = !list.is_next(seat.serial) && ++looks % kLooksPerLock != 0;
     return !looks_only && (enter_fanout(seat, reason) || !reason.empty());
   };
-  if (!seat.inherited && !await(attempt))
+  if (!seat.inherited && !await(attempt, [&] { return installed_of(list); }))
     reason = "another process of this user takes too long to create its receive ring (is it stopped?)";
   return reason.empty() && install(seat, list, reason);
 }
@@ -412,9 +424,8 @@ bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reaso
   }
   const std::size_t kind = static_cast<std::size_t>(seat.kind);
   const off_t lock = kProgramLocks + static_cast<off_t>(kind);
-  const std::atomic_ref<std::uint64_t> installed(list.installed);
-  const auto is_installed = [&] { return installed.load(std::memory_order_acquire) >= wanted; };
-  const bool in_time = await([&] {
+  const auto is_installed = [&] { return installed_of(list) >= wanted; };
+  const auto attempt = [&] {
     if (is_installed()) return true;
     const std::lock_guard guard(program_mutexes_[kind]);
     if (is_installed()) return true;
@@ -422,8 +433,8 @@ bool RingGroup::install(const RingSeat& seat, RingList& list, std::string& reaso
     if (!is_installed()) install_now(seat, list, reason);
     set_lock(file_, lock, F_UNLCK);
     return is_installed() || !reason.empty();
-  });
-  if (!in_time) reason = kStopped;
+  };
+  if (!await(attempt, [&] { return installed_of(list); })) reason = kStopped;
   return reason.empty();
 }
 

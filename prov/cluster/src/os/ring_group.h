@@ -1,14 +1,15 @@
-// The receive rings of all endpoints of one user on one interface form a group. Without a group, the kernel
+// The receive rings of the endpoints of one user on one interface form a group. Without a group, the kernel
 // would run the filter of every ring on every frame that arrives on the interface. Each filter takes about 90
 // ns. In a group (PACKET_FANOUT), one program looks up the port of the frame, and only one filter runs. So a
-// frame costs nearly the same with 1 ring and with 256.
+// frame costs nearly the same with 1 ring and with 256. If a group is full, further rings form the next
+// group. Each further group costs every frame about as much as one more filter.
 //
 // There is no daemon. All processes of the group share a table of the members' places (os/ring_table.h), a
 // keeper of the sockets (os/ring_keeper.h), and a listener. The listener has an abstract name, which contains
-// the index of the interface and the user ID. A process that joins connects to the listener. The progress
-// thread of any process of the group answers with the descriptors of the table, the keeper and the listener.
-// If nobody listens, the joining process founds the group. When the last process ends, however it ends, the
-// kernel frees everything.
+// the index of the interface, the user ID and the number of the group. A process that joins connects to the
+// listener. The progress thread of any process of the group answers with the descriptors of the table, the
+// keeper and the listener. If nobody listens, the joining process founds the group. When the last process
+// ends, however it ends, the kernel frees everything.
 //
 // Each process holds a lock on one byte of the table's file until the process closes the file or ends. From
 // these locks, the other processes know which processes are dead. The kernel numbers the rings. The number of
@@ -61,16 +62,17 @@ struct RingSeat {
 
 class RingGroup {
  public:
-  /// Returns the group of this process's user on the interface, in the network namespace of the calling
-  /// thread. On failure, returns null and writes the cause to `reason`.
-  static std::shared_ptr<RingGroup> of_interface(int index, std::string& reason);
+  /// Returns a group of this process's user on the interface, in the network namespace of the calling thread.
+  /// `number`: the number of the group, from 0. On failure, returns null and writes the cause to `reason`.
+  static std::shared_ptr<RingGroup> of_interface(int index, unsigned number, std::string& reason);
 
   RingGroup(const RingGroup&) = delete;
   RingGroup& operator=(const RingGroup&) = delete;
 
   /// Takes a place for the frames to `address`. `members_max`: the limit on the number of owned places of
   /// this kind. `blocks`: the wanted size of a new ring. If the rings of the group would then take too much
-  /// memory, the new ring has only one block. An inherited ring keeps its size. On failure, returns null and
+  /// memory, or if the number of the group is not 0, the new ring has only one block. An inherited ring keeps
+  /// its size. On failure, returns null and
   /// writes the cause to `reason`.
   static std::unique_ptr<RingSeat> take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                         const SocketAddress& address, const RingLayout& layout,
@@ -90,7 +92,7 @@ class RingGroup {
   friend class SeatKernel;  ///< in ring_group.cc
 
   RingGroup(LocalSocket door, RingKeeper keeper, Descriptor file, SharedMemory memory);
-  static std::unique_ptr<RingGroup> open(int index, std::string& reason);
+  static std::unique_ptr<RingGroup> open(int index, unsigned number, std::string& reason);
   static std::unique_ptr<RingGroup> found(LocalSocket door, std::string& reason);
   static std::unique_ptr<RingGroup> join(LocalSocket& member, bool& unanswered, std::string& reason);
   bool start(std::string& reason);
@@ -107,8 +109,9 @@ class RingGroup {
   RingKeeper keeper_;
   Descriptor file_;  ///< the file of the table; the process locks single bytes of it
   std::shared_ptr<SharedMemory> memory_;
-  std::uint32_t self_ = 0;  ///< the number of this process in the group, from 1
-  std::mutex table_mutex_;  ///< the locks of the file do not exclude other threads of this process
+  std::uint32_t self_ = 0;      ///< the number of this process in the group, from 1
+  std::size_t blocks_max_ = 0;  ///< limit for all rings of the group together (RingLimits)
+  std::mutex table_mutex_;      ///< the locks of the file do not exclude other threads of this process
   std::array<std::mutex, kRingKinds> program_mutexes_;
   /// Declared last and so destroyed first, because the progress thread uses the other members.
   std::shared_ptr<void> client_;

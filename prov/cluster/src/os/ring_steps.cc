@@ -34,7 +34,7 @@ std::optional<RingSteps::Taken> RingSteps::take(RingKind kind, const SocketAddre
   RingList& list = table_.list(kind);
   RingPlace* const free = list.find_free(layout);
   if (list.owned() >= limits.members_max || (free == nullptr && list.size() >= kRingsMax)) {
-    reason = "all " + std::to_string(list.owned()) + " receive rings of this user are in use";
+    reason = kGroupIsFull;
     return std::nullopt;
   }
   if (free != nullptr) {

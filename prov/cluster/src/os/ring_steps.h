@@ -42,6 +42,9 @@ class RingKernel {
   virtual void withdraw(std::span<const std::uint64_t> serials) = 0;
 };
 
+/// The reason if a group has no place. Another group of the user may have one.
+inline constexpr const char* kGroupIsFull = "all receive rings of this user are in use";
+
 struct RingLimits {
   std::size_t members_max = kRingsMax;
   std::size_t blocks_max = 0;  ///< limit for all rings together; beyond it, a new ring has one block

@@ -11,6 +11,7 @@
 
 #include "api/platform.h"
 #include "os/process_fence.h"
+#include "os/processor_load.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
 #include "os/wait_set.h"
@@ -62,6 +63,7 @@ class Machine final : public api::Platform {
   Clock& clock() override { return clock_; }
   Random& random() override { return random_; }
   std::uint64_t yield_processor() override { return os::timed_yield(); }
+  unsigned threads_per_processor() override { return os::threads_per_processor(); }
   void sleep_shortest() override { os::sleep_shortest_cancellable(); }
   ThreadFence fence() override { return os::thread_fence(); }
   std::unique_ptr<engine::Engine> build_engine(const api::EngineRequest& request, int& error) override;

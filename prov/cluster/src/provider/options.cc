@@ -206,6 +206,7 @@ transport::EngineSettings Options::settings() const {
 os::PacketSettings Options::packet_settings() const {
   os::PacketSettings settings;
   settings.rings = number(Name::test_rings);
+  if (from_user(Name::test_rings)) settings.ring_groups = 1;
   settings.qdisc_bypass = boolean(Name::qdisc_bypass);
   if (text(Name::ethertype) != "auto") settings.ethertype = text(Name::ethertype) == "yes";
   return settings;

@@ -12,6 +12,7 @@
 
 #include "base/environment.h"
 #include "link/link.h"
+#include "os/ring_table.h"
 #include "os/system_clock.h"
 #include "os/system_random.h"
 #include "os/udp_port.h"
@@ -63,7 +64,8 @@ struct Station {
   World world;
   std::shared_ptr<os::UdpPort> port;
   std::unique_ptr<link::Link> link;
-  SocketAddress queue_pair;  ///< of a verbs link
+  SocketAddress queue_pair;                    ///< of a verbs link
+  std::shared_ptr<const os::RingTable> rings;  ///< of the group of a packet link
 
   SocketAddress name() const { return queue_pair.empty() ? port->name() : queue_pair; }
   /// One send_burst; each frame in two pieces.

@@ -170,6 +170,7 @@ class MemoryPlatform final : public Platform {
     clock_.advance(others_run);
     return static_cast<std::uint64_t>(others_run.count());
   }
+  unsigned threads_per_processor() override { return threads; }
   void sleep_shortest() override {
     ++sleeps;
     clock_.advance(60us);
@@ -243,6 +244,7 @@ class MemoryPlatform final : public Platform {
   /// How engines reach the registered memory of others; empty: by the library of the others.
   std::function<std::unique_ptr<shm::RegionConnector>()> open_regions;
   Duration others_run = 0us;  ///< how long other threads hold the processor after a yield
+  unsigned threads = 1;       ///< how many share a processor
   std::atomic<int> yields{0};
   std::atomic<int> sleeps{0};
 

@@ -118,6 +118,32 @@ TEST_F(PollBackoffTest, UnbrokenSpinningYieldsRarelyWhereOthersCompute) {
   EXPECT_GE(platform.yields, 5);
 }
 
+/// As fifty ranks on one processor, which all wait.
+TEST_F(PollBackoffTest, UnbrokenSpinningYieldsOftenWhereManyWait) {
+  platform.threads = 50;
+  platform.others_run = 49 * 50us;
+  spin(static_cast<int>(PollBackoff::kYieldIntervalMax));
+  const int first = platform.yields;
+  spin(10 * static_cast<int>(PollBackoff::kYieldIntervalMin));
+  EXPECT_EQ(platform.yields - first, 10);
+}
+
+TEST_F(PollBackoffTest, UnbrokenSpinningYieldsRarelyWhereSeveralCompute) {
+  platform.threads = 4;
+  platform.others_run = 3 * 4ms;
+  spin(10 * static_cast<int>(PollBackoff::kYieldIntervalMax));
+  EXPECT_LE(platform.yields, 10);
+  EXPECT_GE(platform.yields, 5);
+}
+
+/// Otherwise slow readers would take each other for threads that compute.
+TEST_F(PollBackoffTest, ASlowReaderYieldsBeforeItLooksLikeAComputation) {
+  platform.others_run = 4ms;
+  spin(1000, 20us);  // 20 ms
+  EXPECT_GE(platform.yields, 10);
+  EXPECT_LE(platform.yields, 30);
+}
+
 TEST_F(PollBackoffTest, AnEventEndsTheSpinning) {
   platform.others_run = 50us;
   for (int event = 0; event < 1000; ++event) {

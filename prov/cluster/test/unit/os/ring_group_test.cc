@@ -4,9 +4,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +16,10 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "conformance/link_station.h"
@@ -30,36 +34,51 @@ using test::Station;
 
 constexpr int kMilliseconds = 20'000;  // the end of waiting on a busy machine
 
+const PacketSettings kSmallRings{.ring_slots = 8, .ethertype = true};
+
 /// Opens an endpoint in the namespace of the caller.
-std::unique_ptr<Station> open_here(const Interface& interface, const SocketAddress& name) {
+std::unique_ptr<Station> open_here(const Interface& interface, const SocketAddress& name,
+                                   const PacketSettings& settings = kSmallRings) {
   auto station = std::make_unique<Station>();
   std::string refusal;
   int error = 0;
   station->port = UdpPort::open(name, error);
   if (station->port == nullptr) return station;
-  station->link = open_packet_link(station->port, interface, {.ring_slots = 8, .ethertype = true},
-                                   station->world.environment, refusal);
+  station->link = open_packet_link(station->port, interface, settings, station->world.environment, refusal,
+                                   &station->rings);
   EXPECT_TRUE(station->link) << refusal;
   return station;
 }
 
-std::unique_ptr<Station> open_station(const test::TwoHosts& hosts, int host, Family family = Family::v4) {
+std::unique_ptr<Station> open_station(const test::TwoHosts& hosts, int host, Family family = Family::v4,
+                                      const PacketSettings& settings = kSmallRings) {
   const Interface interface = hosts.interface(host);
   std::unique_ptr<Station> station;
-  hosts.on(host, [&] { station = open_here(interface, hosts.address(host, family)); });
+  hosts.on(host, [&] { station = open_here(interface, hosts.address(host, family), settings); });
   return station;
+}
+
+/// Makes the process one of this user, and leaves it its capabilities.
+bool become(uid_t user) {
+  prctl(PR_SET_KEEPCAPS, 1);
+  __user_cap_header_struct head{_LINUX_CAPABILITY_VERSION_3, 0};
+  std::array<__user_cap_data_struct, _LINUX_CAPABILITY_U32S_3> sets{};
+  if (setresuid(user, user, user) != 0 || syscall(SYS_capget, &head, sets.data()) != 0) return false;
+  for (auto& set : sets) set.effective = set.permitted;
+  return syscall(SYS_capset, &head, sets.data()) == 0;
 }
 
 /// An endpoint in a process of its own. It writes the number of each frame that it receives to a pipe.
 class Rank {
  public:
-  explicit Rank(const test::TwoHosts& hosts) : name_(hosts.address(0, Family::v4)) {
+  explicit Rank(const test::TwoHosts& hosts, uid_t user = geteuid()) : name_(hosts.address(0, Family::v4)) {
     std::array<int, 2> ends{};
     if (pipe2(ends.data(), O_CLOEXEC) != 0) return;
     const Interface interface = hosts.interface(0);
     hosts.on(0, [&] {
       child_ = fork();
       if (child_ != 0) return;
+      if (user != geteuid() && !become(user)) _exit(1);
       prctl(PR_SET_PDEATHSIG, SIGKILL);
       serve(interface, name_, ends[1]);
     });
@@ -137,16 +156,16 @@ class RingGroups : public ::testing::Test {
         EXPECT_EQ(ranks[i]->next(), (number_ - ranks.size() + 1 + i) * 1000 + i) << i << ", " << ethertype;
     }
   }
-  std::size_t packet_sockets() const {
+  /// The lines of /proc/net/`table` that contain `word`.
+  std::size_t sockets(const std::string& table, const std::string& word) const {
     std::size_t count = 0;
     hosts_->on(0, [&] {
-      std::FILE* const table = std::fopen("/proc/thread-self/net/packet", "r");
-      std::array<char, 256> line{};
-      while (table != nullptr && std::fgets(line.data(), line.size(), table) != nullptr) ++count;
-      if (table != nullptr) std::fclose(table);
+      std::ifstream lines("/proc/thread-self/net/" + table);
+      for (std::string line; std::getline(lines, line);) count += line.find(word) != std::string::npos;
     });
-    return count - 1;
+    return count;
   }
+  std::size_t packet_sockets() const { return sockets("packet", "") - 1; }  // the first line is the head
   void open_sender() { sender_ = open_station(*hosts_, 1); }
 
   std::unique_ptr<test::TwoHosts> hosts_;
@@ -177,6 +196,35 @@ TEST_F(RingGroups, SixtyFourEndpointsOfAProcessReceiveTheirOwnFrames) {
   }
 }
 
+TEST_F(RingGroups, IfAGroupIsFullFurtherRingsAreInTheNextOne) {
+  PacketSettings two = kSmallRings;
+  two.rings = 2;
+  two.ring_slots = 60;  // four blocks in the first group
+  std::vector<std::unique_ptr<Station>> all;
+  for (int i = 0; i < 5; ++i) all.push_back(open_station(*hosts_, 0, Family::v4, two));
+  const std::vector<std::size_t> expected{2, 2, 1};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const RingUsage usage = all[i]->rings->usage();
+    EXPECT_EQ(usage.endpoints, expected[i / 2]);
+    EXPECT_EQ(usage.bytes, (i < 2 ? 2 * 5 : 2 * expected[i / 2]) * kRingBlockBytes)
+        << "small rings in further groups";
+  }
+  open_sender();
+  for (const bool ethertype : {false, true}) {
+    for (std::uint32_t i = 0; i < all.size(); ++i)
+      sender_->send(path_to(all[i]->name(), ethertype), {test::numbered(i, 64)});
+    for (std::uint32_t i = 0; i < all.size(); ++i) {
+      const std::vector<test::Numbered> arrived = all[i]->receive(1);
+      ASSERT_EQ(arrived.size(), 1u) << i;
+      EXPECT_EQ(arrived[0].number, i);
+      EXPECT_EQ(arrived[0].from.ethertype, ethertype);
+    }
+  }
+  all.erase(all.begin());
+  all.push_back(open_station(*hosts_, 0, Family::v4, two));
+  EXPECT_EQ(all.back()->rings->usage().endpoints, 2u) << "a place in the first group is taken again";
+}
+
 TEST_F(RingGroups, SixtyFourProcessesThatJoinAtOnceReceiveTheirOwnFrames) {
   std::vector<std::unique_ptr<Rank>> ranks;
   SystemClock clock;
@@ -200,6 +248,20 @@ TEST_F(RingGroups, TheDeathOfMembersCostsTheOthersNoFrame) {
                 ranks.begin() + static_cast<std::ptrdiff_t>(two) + 2);
     reaches(ranks);
   }
+}
+
+TEST_F(RingGroups, AnotherUserHasAnotherGroup) {
+  constexpr uid_t kNobody = 65534;
+  std::vector<std::unique_ptr<Rank>> ranks;
+  for (const uid_t user : {geteuid(), kNobody, kNobody, geteuid()})
+    ranks.push_back(std::make_unique<Rank>(*hosts_, user));
+  open_sender();
+  reaches(ranks);
+  const std::string name = "cluster-rings-1/" + std::to_string(hosts_->interface(0).index) + "/";
+  for (const uid_t user : {geteuid(), kNobody})
+    EXPECT_GE(sockets("unix", name + std::to_string(user)), 1u) << user;
+  ranks.erase(ranks.begin() + 1, ranks.begin() + 3);
+  reaches(ranks);
 }
 
 TEST_F(RingGroups, ThePlacesOfTheDeadAreTakenAgain) {

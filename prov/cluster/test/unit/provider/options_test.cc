@@ -41,6 +41,7 @@ TEST(Options, DefaultsAreThoseOfTheSettings) {
   EXPECT_EQ(table.outage, own.outage);
   EXPECT_EQ(table.end_abandoned, own.end_abandoned);
   EXPECT_EQ(Options().packet_settings().rings, os::PacketSettings{}.rings);
+  EXPECT_EQ(Options().packet_settings().ring_groups, os::PacketSettings{}.ring_groups);
   EXPECT_EQ(Options().packet_settings().qdisc_bypass, os::PacketSettings{}.qdisc_bypass);
 }
 
@@ -82,6 +83,7 @@ TEST(Options, ValuesTakeEffect) {
   EXPECT_EQ(options.packet_settings().ethertype, true);
   EXPECT_FALSE(options.packet_settings().qdisc_bypass);
   EXPECT_EQ(options.packet_settings().rings, 0u);
+  EXPECT_EQ(options.packet_settings().ring_groups, 1u);
 }
 
 TEST(Options, PortsAreAPortOrARange) {
