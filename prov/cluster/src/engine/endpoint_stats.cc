@@ -27,7 +27,7 @@ PeerStats stats_of(const EngineParts& parts, std::span<transport::Transport* con
 const char* carrier_name(const EngineParts& parts, const transport::Peer& peer) {
   if (parts.type == EndpointType::dgram) return parts.link->name();
   const transport::Transport* const transport = peer.transport();
-  return transport != nullptr ? transport->name() : "none";
+  return transport != nullptr ? transport->name_for(peer) : "none";
 }
 
 EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable& peers,

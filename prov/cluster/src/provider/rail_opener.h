@@ -37,9 +37,9 @@ struct LinkChoice {
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 
-/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or
-/// a key excludes the device, or if no device works, returns nullopt and sets `reason` to the cause.
-std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
+/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK
+/// excludes the device, or if no device works, returns nullopt and sets `reason` to the cause.
+std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options,
                                           std::string& reason);
 
 /// The rails of one endpoint. The first rail has the address that is the endpoint's name. The order is the
@@ -50,7 +50,7 @@ struct OpenedRails {
   std::vector<InterfaceAddress> places;
   std::vector<VerbsRail> verbs;
   /// Index in `places` of the interface of the first rail over an RDMA device. This device also reads long
-  /// messages.
+  /// messages. Empty if the endpoint has a key, because what a device reads is not sealed.
   std::optional<std::size_t> reader;
   std::vector<std::unique_ptr<link::Link>> links;
   std::vector<multipath::Rail> rails;

@@ -129,6 +129,9 @@ class Transport {
   /// link.
   virtual const char* name() const = 0;
   /// Returns false if the transport is never the way to another endpoint.
+  /// Returns the name for this peer. It differs from name() if the transport has a better path to this peer than
+  /// to most.
+  virtual const char* name_for(const Peer&) const { return name(); }
   virtual bool reaches_others() const { return true; }
 
   // --- peers ---
