@@ -38,10 +38,10 @@ EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable
                       .counters = parts.environment.counters,
                       .unexpected = messenger.matcher().stored(),
                       .peers = {},
-                      .device = {},
+                      .devices = {},
                       .operations = {},
                       .messages = {}};
-  for (const transport::Transport* const each : transports) each->report_device(stats.device);
+  for (const transport::Transport* const each : transports) each->report_devices(stats.devices);
   stats.peers.reserve(peers.all().size());
   for (const std::unique_ptr<transport::Peer>& peer : peers.all()) {
     stats.peers.push_back(stats_of(parts, transports, *peer));

@@ -42,6 +42,9 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
 std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options,
                                           std::string& reason);
 
+/// Returns the length of the prefix that the GIDs of the subnet share, or 0 if it is unknown.
+unsigned gid_prefix_bits(const InterfaceAddress& place);
+
 /// The rails of one endpoint. The first rail has the address that is the endpoint's name. The order is the
 /// same in all vectors, and the rails over RDMA devices come last. `ports` and `places` have entries only for
 /// the other rails, and `verbs` only for the rails over RDMA devices.
@@ -49,9 +52,9 @@ struct OpenedRails {
   std::vector<std::shared_ptr<os::UdpPort>> ports;
   std::vector<InterfaceAddress> places;
   std::vector<VerbsRail> verbs;
-  /// Index in `places` of the interface of the first rail over an RDMA device. This device also reads long
-  /// messages. Empty if the endpoint has a key, because what a device reads is not sealed.
-  std::optional<std::size_t> reader;
+  /// The places of the interfaces to which the RDMA devices belong that also read long messages. Empty if the
+  /// endpoint has a key, because what a device reads is not sealed.
+  std::vector<InterfaceAddress> readers;
   std::vector<std::unique_ptr<link::Link>> links;
   std::vector<multipath::Rail> rails;
   /// Why the first link is not the packet link; empty if it is the packet link.
