@@ -138,9 +138,9 @@ class Verbs(unittest.TestCase):
         for reader in filter(None, map(self.reader, (one, other))):
             self.assertEqual(reader["queue_pairs"], 1, reader)
             self.assertGreater(reader["misses"], 0, reader)
-            if not reader["keeps_nothing_because"]:
+            self.assertLessEqual(reader["registered_bytes"], reader["registered_bytes_max"])
+            if not self.devices and not reader["keeps_nothing_because"]:  # soft-RoCE before Linux 6.5 keeps no memory that a peer reads
                 self.assertGreater(reader["registrations"], 0, reader)
-                self.assertLessEqual(reader["registered_bytes"], reader["registered_bytes_max"])
         if not self.devices:
             self.assertNotIn("travel in frames again", one.log() + other.log())
         logs = []
@@ -251,7 +251,7 @@ class Verbs(unittest.TestCase):
             for process in (one, other):
                 process.do(f"keep 16 {SIZE_MAX}")
             self.await_verbs(one, other, to_other)
-            for number, size in enumerate((16, 1000, 20000, LONG)):
+            for number, size in enumerate((16, 1000, 20000, 300000)):
                 self.stream(one, other, to_other, [10 * number + i for i in range(3)], size)
                 self.stream(other, one, to_one, [10 * number + i for i in range(3)], size)
             self.assertNotIn("reads its long messages", one.log() + other.log())
