@@ -51,8 +51,8 @@ struct FakeDeviceFabric {
     bool broken = false;   ///< its reads fail
     bool refuses = false;  ///< it takes no reads
   };
-  std::map<std::uint32_t, Memory> memory;
-  std::map<std::uint32_t, Pair> pairs;
+  std::map<std::uint32_t, Memory> memory = {};
+  std::map<std::uint32_t, Pair> pairs = {};
   std::uint32_t last_number = 100;
   std::uint32_t last_key = 7000;
 
