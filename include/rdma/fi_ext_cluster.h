@@ -31,7 +31,8 @@ struct fi_cluster_ops_stats {
   ssize_t (*counters)(struct fid_ep* ep, struct fi_cluster_counter* counters, size_t count);
 
   /* Sets `path` to "shm", "packet", "udp", "verbs" or "self", or to "none" if no path to the peer has been
-	 * opened yet. The string is static. Returns -FI_EINVAL if the address is not in the address vector. */
+	 * opened yet. "verbs" means that a path between RDMA devices works now; frames use the other paths, too.
+	 * The string is static. Returns -FI_EINVAL if the address is not in the address vector. */
   int (*path)(struct fid_ep* ep, fi_addr_t peer, const char** path);
 };
 

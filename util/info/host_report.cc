@@ -134,11 +134,9 @@ void report_way(const char* name, bool permitted, bool chosen, const std::string
 /// Opens a queue pair as an endpoint would, and closes it. "Chosen" means that endpoints use it beside packet
 /// or udp.
 void report_verbs(const InterfaceAddress& place, const Options& options, Report& report) {
-  Options copy = options;  // it loses its key
-  const bool keyed = provider::KeySource(copy).find({}).credentials.has_value();
   SystemEnvironment world;
   std::string why;
-  const auto port = provider::choose_verbs(place, options, keyed, why);
+  const auto port = provider::choose_verbs(place, options, why);
   os::OpenedVerbs opened;
   if (port) {
     const std::string& library = options.text(Options::Name::test_verbs);

@@ -61,6 +61,7 @@ const char* name_of(SegmentKind kind) {
     case SegmentKind::expose_region: return "expose_region";
     case SegmentKind::device_over: return "device_over";
     case SegmentKind::queue_pair: return "queue_pair";
+    case SegmentKind::new_queue_pair: return "new_queue_pair";
   }
   return "unknown";
 }

@@ -78,12 +78,13 @@ void Attacker::overhear(const Packet& packet) {
 
 /// Returns a segment of any kind that a session can carry, for an application or for memory.
 wire::Segment Attacker::segment() {
-  constexpr std::array kinds{SegmentKind::eager,         SegmentKind::eager,      SegmentKind::eager_first,
-                             SegmentKind::write,         SegmentKind::read,       SegmentKind::atomic,
-                             SegmentKind::done,          SegmentKind::credit,     SegmentKind::announce,
-                             SegmentKind::pull,          SegmentKind::bulk,       SegmentKind::write_announce,
-                             SegmentKind::expose,        SegmentKind::exposed,    SegmentKind::queue_pair,
-                             SegmentKind::expose_region, SegmentKind::device_over};
+  constexpr std::array kinds{
+      SegmentKind::eager,         SegmentKind::eager,       SegmentKind::eager_first,
+      SegmentKind::write,         SegmentKind::read,        SegmentKind::atomic,
+      SegmentKind::done,          SegmentKind::credit,      SegmentKind::announce,
+      SegmentKind::pull,          SegmentKind::bulk,        SegmentKind::write_announce,
+      SegmentKind::expose,        SegmentKind::exposed,     SegmentKind::queue_pair,
+      SegmentKind::expose_region, SegmentKind::device_over, SegmentKind::new_queue_pair};
   wire::Segment made{.kind = random_.pick(kinds)};
   if (random_.chance(500'000)) made.flags = wire::segment_flag::kTagged;
   made.id = made.peer_id = static_cast<std::uint32_t>(random_.below(64));

@@ -245,7 +245,7 @@ MUTATIONS = [
      "  if (!succeeded) return break_off(\"a read has failed\", true);\n",
      ""),
     ("a device that is silent is waited for", "verbs/verbs_transport.cc",
-     "    if (each->deadline() <= time) silent.push_back(each);\n",
+     "    if (each.deadline() <= time) silent.push_back(&each);\n",
      ""),
     ("a message of which a device has read a part counts as whole", "protocol/pull_receiver.cc",
      "request->pull.arrived += bytes;",

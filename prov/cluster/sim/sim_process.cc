@@ -38,7 +38,7 @@ SimProcess::SimProcess(const SharedParts& shared, const HostProfile& profile, Ho
     std::vector<engine::MakeTransport> further;
     if (profile.device) {
       further.emplace_back([open = shared.devices.opener(host)](const transport::TransportContext& context) {
-        return std::make_unique<verbs::VerbsTransport>(context, open);
+        return std::make_unique<verbs::VerbsTransport>(context, std::vector{open});
       });
     }
     engine_ = std::make_unique<engine::Engine>(engine::EngineParts{

@@ -102,6 +102,16 @@ ConstBytes SocketAddress::ip() const {
   return {ip_.data(), family_ == Family::none ? 0u : family_ == Family::v4 ? 4u : 16u};
 }
 
+bool SocketAddress::same_prefix(const SocketAddress& other, unsigned bits) const {
+  const ConstBytes a = ip(), b = other.ip();
+  const std::size_t whole = bits / 8;
+  if (family_ != other.family_ ||
+      !std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(whole), b.begin()))
+    return false;
+  const unsigned rest = bits % 8;
+  return rest == 0 || std::to_integer<unsigned>(a[whole] ^ b[whole]) >> (8 - rest) == 0;
+}
+
 std::string SocketAddress::ip_text() const {
   char text[INET6_ADDRSTRLEN] = "(none)";
   if (family_ == Family::v4) inet_ntop(AF_INET, ip_.data(), text, sizeof text);

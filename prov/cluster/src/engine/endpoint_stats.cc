@@ -27,7 +27,7 @@ PeerStats stats_of(const EngineParts& parts, std::span<transport::Transport* con
 const char* carrier_name(const EngineParts& parts, const transport::Peer& peer) {
   if (parts.type == EndpointType::dgram) return parts.link->name();
   const transport::Transport* const transport = peer.transport();
-  return transport != nullptr ? transport->name() : "none";
+  return transport != nullptr ? transport->name_for(peer) : "none";
 }
 
 EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable& peers,
@@ -38,10 +38,10 @@ EndpointStats collect_stats(const EngineParts& parts, const transport::PeerTable
                       .counters = parts.environment.counters,
                       .unexpected = messenger.matcher().stored(),
                       .peers = {},
-                      .device = {},
+                      .devices = {},
                       .operations = {},
                       .messages = {}};
-  for (const transport::Transport* const each : transports) each->report_device(stats.device);
+  for (const transport::Transport* const each : transports) each->report_devices(stats.devices);
   stats.peers.reserve(peers.all().size());
   for (const std::unique_ptr<transport::Peer>& peer : peers.all()) {
     stats.peers.push_back(stats_of(parts, transports, *peer));

@@ -25,7 +25,7 @@ struct EndpointStats {
   Counters counters;
   std::size_t unexpected = 0;  ///< messages that wait for a matching receive
   std::vector<PeerStats> peers;
-  transport::DeviceStats device;  ///< reads what is long
+  std::vector<transport::DeviceStats> devices;  ///< the RDMA devices that read what is long
   std::vector<protocol::PendingOperation>
       operations;  ///< the application's operations in progress; at most kOperationsMax
   std::size_t operations_under_way = 0;

@@ -14,7 +14,7 @@ network::ReachMemory reach_memory_by(shm::RegionConnector* regions) {
 
 }  // namespace
 
-Transports make_transports(const EngineParts& parts, const transport::TransportContext& context) {
+Transports make_transports(EngineParts& parts, const transport::TransportContext& context) {
   const bool datagrams = parts.type == EndpointType::dgram;
   Transports made;
   const auto add = [&](std::unique_ptr<transport::Transport> transport) {

@@ -24,6 +24,6 @@ struct Transports {
 };
 
 /// Creates the transports. The arguments must outlive the transports.
-Transports make_transports(const EngineParts& parts, const transport::TransportContext& context);
+Transports make_transports(EngineParts& parts, const transport::TransportContext& context);
 
 }  // namespace cluster::engine

@@ -216,6 +216,12 @@ class Link {
   /// The handler must register descriptors() again wherever they are watched, because the same numbers may
   /// now refer to new sockets.
   virtual void on_move(const MoveHandler&) {}
+  /// Tells the link that this queue pair belongs to the peer with this IP address. A link that seals frames has
+  /// to know that, because its associations know only IP addresses of peers.
+  virtual void note_queue_pair(const SocketAddress& queue_pair, const SocketAddress& peer) {
+    static_cast<void>(queue_pair);
+    static_cast<void>(peer);
+  }
   /// Makes the kernel put frames aside as the argument says. Has no effect if the kernel cannot do that.
   /// Frames that the kernel has joined into one arrival pass together, or are put aside together. The call
   /// takes a few system calls.

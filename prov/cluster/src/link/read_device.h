@@ -75,6 +75,8 @@ class ReadDevice {
   /// Makes a queue pair that is not connected yet. The caller sets `sequence` in the result before connect().
   /// Returns nullopt if the device makes no more queue pairs.
   virtual std::optional<QueuePairEnd> create() = 0;
+  /// Returns true if the peer's queue pair is on the subnet of this device.
+  virtual bool reaches(const QueuePairEnd&) const { return true; }
   /// Connects a queue pair. If that fails, returns false, and the queue pair must be destroyed.
   virtual bool connect(const QueuePairEnd& ours, const QueuePairEnd& peer) = 0;
   /// Ends the queue pair, and forgets the memory that was added for it. When this function returns, the

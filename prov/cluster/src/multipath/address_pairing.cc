@@ -3,20 +3,9 @@
 #include <algorithm>
 
 namespace cluster::multipath {
-namespace {
-
-bool same_bits(ConstBytes a, ConstBytes b, unsigned bits) {
-  const std::size_t whole = bits / 8;
-  if (!std::equal(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(whole), b.begin())) return false;
-  const unsigned rest = bits % 8;
-  return rest == 0 || std::to_integer<unsigned>(a[whole] ^ b[whole]) >> (8 - rest) == 0;
-}
-
-}  // namespace
 
 bool in_subnet(const Rail& rail, const SocketAddress& address) {
-  return rail.prefix_bits != 0 && rail.address.family() == address.family() &&
-         same_bits(rail.address.ip(), address.ip(), rail.prefix_bits);
+  return rail.prefix_bits != 0 && rail.address.same_prefix(address, rail.prefix_bits);
 }
 
 std::uint8_t rail_towards(std::span<const Rail> rails, const SocketAddress& address) {

@@ -275,6 +275,19 @@ void PathManager::on_peer_move(Time now, const SocketAddress& before, const link
   }
 }
 
+void PathManager::on_peer_queue_pair(Time now, const SocketAddress& before, const SocketAddress& after) {
+  for (wire::VerbsAddress& each : queue_pairs_) {
+    if (each.address == before) each.address = after;
+  }
+  std::ranges::replace(peer_, before, after);
+  std::erase(validated_addresses_, before);
+  for (const auto& path : paths_) {
+    if (path->address.to != before) continue;
+    path->address = {after, {}, false, path->address.link};
+    path->validator.fail(now);
+  }
+}
+
 std::size_t PathManager::add(const link::Path& to, bool validated) {
   paths_.push_back(std::make_unique<PathState>(link::ip_path(to), window_max_, validated));
   paths_.back()->frame_max = limit_of(to);

@@ -21,6 +21,7 @@
 // its IP path name each other as `companion` and have the same address.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -166,6 +167,9 @@ class PathManager {
   /// Called after the peer has answered a challenge from `now_at`, which replaces the peer's address
   /// `before`.
   void on_peer_move(Time now, const SocketAddress& before, const link::Path& now_at);
+  /// Called after the peer has replaced its queue pair `before`. The paths to it lead to the queue pair `after`
+  /// from now on, and are validated again.
+  void on_peer_queue_pair(Time now, const SocketAddress& before, const SocketAddress& after);
 
   // --- choice ---
   /// An IP path, and how many frames may be sent on it now.
@@ -237,6 +241,11 @@ class PathManager {
   /// Returns true if a path still has a record of this transmission of the frame.
   bool remembers(Sequence sequence, TransmissionNumber transmission) const;
 
+  /// Returns true if a path between queue pairs is validated.
+  bool has_queue_pair() const {
+    return std::ranges::any_of(
+        paths_, [](const auto& path) { return path->is_verbs() && path->validator.validated(); });
+  }
   std::vector<PathStats> stats() const;
   std::size_t footprint() const;
 

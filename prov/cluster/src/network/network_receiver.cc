@@ -343,15 +343,20 @@ void NetworkReceiver::take_in(Time now, RemotePeer& peer, const wire::FrameView&
 void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& info) {
   struct Source {
     bool next() {
-      for (;; rest = {}) {
+      for (;;) {
         if (rest.empty() && (peer.common.failed || !peer.flow->receiver().next(rest))) return false;
         if (rest.empty()) continue;
         const std::size_t header = wire::decode(rest, segment, wire::SenderAddresses::dropped);
-        if (header != 0 && segment.length <= rest.size() - header) {
-          payload = rest.subspan(header, segment.length);
-          return true;
+        if (header == 0 || segment.length > rest.size() - header) {
+          ++receiver.parts_.environment.counters.refused_segment;
+          rest = {};
+          continue;
         }
-        ++receiver.parts_.environment.counters.refused_segment;
+        payload = rest.subspan(header, segment.length);
+        if (segment.kind != wire::SegmentKind::new_queue_pair) [[likely]]
+          return true;
+        receiver.sessions_.on_new_queue_pair(now, peer, segment);
+        taken();
       }
     }
     bool taken() {
@@ -366,10 +371,11 @@ void NetworkReceiver::deliver(RemotePeer& peer, const protocol::ArrivalInfo& inf
 
     NetworkReceiver& receiver;
     RemotePeer& peer;
+    Time now;
     ConstBytes rest{};  ///< the rest of the current frame
     wire::Segment segment{};
     ConstBytes payload{};
-  } source{*this, peer};
+  } source{*this, peer, info.now};
   bool held = false;
   arrivals_.deliver(peer.common, source, held, std::numeric_limits<std::size_t>::max(), info);
 }

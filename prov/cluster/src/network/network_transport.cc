@@ -65,6 +65,7 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
                                    const NetworkResources& resources)
     : parts_{context.environment, context.settings, context.name,     context.epoch, &resources.link,
              resources.rails,     resources.probe,  resources.roster, *this,         resources.datagrams},
+      rails_(resources.rails),
       clock_(context.environment.clock),
       peers_(context.peers),
       messenger_(context.messenger),
@@ -79,15 +80,24 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
   const std::vector<int> descriptors = parts_.link->descriptors();
   if (descriptors.empty()) context.waiter.forbid();
   for (const int descriptor : descriptors) context.waiter.watch(descriptor, *this);
-  parts_.link->on_move([this](std::uint8_t link, const SocketAddress&) { on_move(link); });
+  parts_.link->on_move([this](std::uint8_t link, const SocketAddress& now) { on_move(link, now); });
 }
 
 /// Called in a turn, after the link has got another address. Announces the new address to all peers, even to
 /// idle ones. Otherwise the next message of an idle peer would go to the former address.
-void NetworkTransport::on_move(std::uint8_t link) {
+///
+/// A new queue pair is announced over the other paths, which still work. So the two sides find each other even
+/// if both have new queue pairs. Later openings name the new queue pair, too.
+void NetworkTransport::on_move(std::uint8_t link, const SocketAddress& address) {
   for (const int descriptor : parts_.link->descriptors()) {
     waiter_.unwatch(descriptor);
     waiter_.watch(descriptor, *this);
+  }
+  if (address.verbs()) {
+    const auto of_verbs = [](const multipath::Rail& rail) { return rail.address.verbs(); };
+    rails_[link].address = address;
+    return sessions_.announce_queue_pair(
+        static_cast<std::size_t>(std::count_if(rails_.begin(), rails_.begin() + link, of_verbs)), address);
   }
   const Time now = clock_.now();
   for (RemotePeer* const remote : tx_.flows()) {
@@ -100,6 +110,12 @@ void NetworkTransport::on_move(std::uint8_t link) {
 /// Destroys the flows first, because they return their frames to a pool in this object.
 NetworkTransport::~NetworkTransport() {
   for (const std::unique_ptr<Peer>& peer : peers_.all()) peer->parts[slot()].reset();
+}
+
+const char* NetworkTransport::name_for(const Peer& peer) const {
+  const RemotePeer* const remote = parts_.find(peer);
+  return remote != nullptr && remote->flow != nullptr && remote->flow->paths().has_queue_pair() ? "verbs"
+                                                                                                : name();
 }
 
 OpenResult NetworkTransport::open(Peer& peer, std::string& reason) {

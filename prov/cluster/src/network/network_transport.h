@@ -45,7 +45,7 @@ class MemberHosts {
 /// The network resources of the endpoint. All of them must outlive the transport.
 struct NetworkResources {
   link::Link& link;
-  const std::vector<multipath::Rail>& rails;
+  std::vector<multipath::Rail>& rails;
   link::ProcessProbe* probe;
   const std::shared_ptr<const EndpointRoster>& roster;
   bool datagrams;
@@ -78,6 +78,8 @@ class NetworkTransport final : public transport::Transport, private transport::W
   bool receive_short(protocol::DirectSuccesses& direct);
 
   const char* name() const override { return parts_.link->name(); }
+  /// Returns "verbs" while a path between queue pairs works.
+  const char* name_for(const Peer& peer) const override;
   transport::OpenResult open(Peer& peer, std::string& reason) override;
   bool look_for(Peer& peer) override;
   bool asking(const Peer& peer) const override;
@@ -116,11 +118,12 @@ class NetworkTransport final : public transport::Transport, private transport::W
   RemotePeer* by_lane(Peer& peer, std::size_t size);
   void leave(RemotePeer& remote);
   void on_ready(bool trouble) override;
-  void on_move(std::uint8_t link);
+  void on_move(std::uint8_t link, const SocketAddress& address);
   bool due(transport::Turn& turn) const;
   bool is_member_by_alias(const RemotePeer& remote) const;
 
   NetworkParts parts_;
+  std::vector<multipath::Rail>& rails_;
   Clock& clock_;
   PeerTable& peers_;
   protocol::Messenger& messenger_;

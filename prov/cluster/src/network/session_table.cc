@@ -161,6 +161,7 @@ void SessionTable::use_carrier(RemotePeer& peer) {
 }
 
 void SessionTable::on_answer(RemotePeer& peer) {
+  note_queue_pairs(peer);
   const bool came_back = peer.common.lost() != nullptr;
   if (!came_back && peer.channel.carrier != nullptr) return;
   use_carrier(peer);
@@ -195,13 +196,49 @@ void SessionTable::on_alive(Time now, const wire::FrameView& view, const link::P
   }
   const bool moved = peer->flow->peer_moves() != moves;
   if (moved) {
+    note_queue_pairs(*peer);
     peers_.remove_aliases(peer->common);  // the peer may have lost one of its addresses
     parts_.environment.log.info("peer %s now has the address %s", peer->name().text().c_str(),
                                 from.to.text().c_str());
   }
   if (moved || announcing) tx_.mark(*peer);
-  for (const SocketAddress& address : peer->flow->paths().validated_addresses()) {
-    if (!is_own(address)) peers_.add_alias(peer->common, address);
+  add_aliases(*peer);
+}
+
+void SessionTable::note_queue_pairs(const RemotePeer& peer) {
+  const reliability::Handshake& handshake = peer.flow->handshake();
+  for (const wire::VerbsAddress& each : handshake.peer_queue_pairs())
+    parts_.link->note_queue_pair(each.address, handshake.peer_addresses().front());
+}
+
+void SessionTable::add_aliases(RemotePeer& peer) {
+  for (const SocketAddress& address : peer.flow->paths().validated_addresses()) {
+    if (!is_own(address)) peers_.add_alias(peer.common, address);
+  }
+}
+
+void SessionTable::on_new_queue_pair(Time now, RemotePeer& peer, const wire::Segment& segment) {
+  if (!peer.flow->on_peer_queue_pair(now, segment.peer_id, segment.id)) {
+    ++parts_.environment.counters.refused_segment;
+    return;
+  }
+  note_queue_pairs(peer);
+  peers_.remove_aliases(peer.common);  // another peer may get the former queue pair
+  add_aliases(peer);
+}
+
+/// A peer that has named no queue pair of its own has no path to ours, so it gets no segment.
+void SessionTable::announce_queue_pair(std::size_t number, const SocketAddress& queue_pair) {
+  for (RemotePeer* const peer : tx_.flows()) {
+    for (reliability::Flow* const flow : {peer->flow.get(), peer->pending.flow.get()}) {
+      if (flow != nullptr) flow->on_own_queue_pair(number, queue_pair);
+    }
+    if (!peer->carries() || peer->common.failed || peer->flow->handshake().peer_queue_pairs().empty())
+      continue;
+    messenger_.control().send(peer->channel, {.kind = wire::SegmentKind::new_queue_pair,
+                                              .id = queue_pair.queue_pair_number(),
+                                              .peer_id = static_cast<std::uint32_t>(number)});
+    tx_.mark(*peer);
   }
 }
 
@@ -220,7 +257,8 @@ void SessionTable::on_path_challenge(Time now, const wire::FrameView& view, cons
     return;
   }
   const bool listed = peer->flow->handshake().has_address(from.to);
-  if (!listed && peer->flow->check_peer_move(now, view, from, *parts_.link)) return;
+  const bool announced_otherwise = from.to.verbs();  // SegmentKind::new_queue_pair
+  if (!listed && (announced_otherwise || peer->flow->check_peer_move(now, view, from, *parts_.link))) return;
   link::send_frame(*parts_.link, wire::ControlFrame::path_response(view).bytes(), from);
 }
 

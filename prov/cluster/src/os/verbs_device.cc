@@ -71,16 +71,15 @@ std::uint64_t speed_of(const ibv_port_attr& port) {
   }
 }
 
-std::optional<VerbsPort> port_with(const VerbsLibrary& library, ibv_context* context,
-                                   const Interface& interface, const SocketAddress& address) {
-  const auto wanted = gid_of(address);
+/// `interface`: the index of the interface to which the GID must belong, or 0 for any interface.
+std::optional<VerbsPort> port_with(const VerbsLibrary& library, ibv_context* context, std::uint32_t interface,
+                                   const std::array<std::byte, SocketAddress::kGidBytes>& wanted) {
   std::vector<ibv_gid_entry> entries(kGidsMax);
   const ssize_t count =
       library.query_gid_table(context, entries.data(), entries.size(), 0, sizeof entries.front());
   for (ssize_t i = 0; i < count; ++i) {
     const ibv_gid_entry& entry = entries[static_cast<std::size_t>(i)];
-    if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 ||
-        entry.ndev_ifindex != static_cast<std::uint32_t>(interface.index) ||
+    if (entry.gid_type != IBV_GID_TYPE_ROCE_V2 || (interface != 0 && entry.ndev_ifindex != interface) ||
         std::memcmp(entry.gid.raw, wanted.data(), wanted.size()) != 0)
       continue;
     ibv_port_attr attributes;
@@ -123,6 +122,18 @@ bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigne
   return library.query_port(context, static_cast<std::uint8_t>(port), fields) == 0;
 }
 
+/// The interface may have another index than before, because a driver that is loaded again makes it anew.
+std::optional<VerbsPort> find_verbs_port_again(const VerbsLibrary& library, const VerbsPort& known) {
+  const VerbsHandle<ibv_context> context = open_verbs_device(library, known.device);
+  if (context == nullptr) return std::nullopt;
+  const PutOffCancellation off;
+  std::array<std::byte, SocketAddress::kGidBytes> gid;
+  std::ranges::copy(known.gid.ip(), gid.begin());
+  std::optional<VerbsPort> found = port_with(library, context.get(), 0, gid);
+  if (found) found->device = known.device;
+  return found;
+}
+
 std::optional<VerbsPort> find_verbs_port(const std::string& file, const Interface& interface,
                                          const SocketAddress& address, std::string& reason) {
   constexpr const char* kNoDevice = "this node has no RDMA device (\"rdma link\" would show it)";
@@ -145,7 +156,8 @@ std::optional<VerbsPort> find_verbs_port(const std::string& file, const Interfac
       refused = devices.name(device) + " cannot be opened: " + error_text(errno);
       continue;
     }
-    std::optional<VerbsPort> found = port_with(*library, context.get(), interface, address);
+    std::optional<VerbsPort> found =
+        port_with(*library, context.get(), static_cast<std::uint32_t>(interface.index), gid_of(address));
     if (!found) continue;
     found->device = devices.name(device);
     return found;

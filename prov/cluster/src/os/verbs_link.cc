@@ -34,6 +34,8 @@ constexpr Duration kHandleRetry = 1s;
 /// At most once per interval, the link checks whether the device still exists. It checks only when the engine
 /// reads path errors, or when sends get no answer, because the check is slow.
 constexpr Duration kListInterval = 500ms;
+/// How often a link whose device has failed looks for the device.
+constexpr Duration kReturnInterval = 1s;
 
 class VerbsLink final : public link::Link {
  public:
@@ -62,6 +64,7 @@ class VerbsLink final : public link::Link {
   std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override { return {epoll_.number()}; }
   void before_sleep() override;
+  void on_move(const MoveHandler& handler) override { moved_ = handler; }
 
  private:
   /// The address handle for frames to one queue pair. The handle is null if the device has refused to create
@@ -85,6 +88,7 @@ class VerbsLink final : public link::Link {
   void drain_channel();
   void look_at_device();
   void look_for_device();
+  void come_back();
   void read_events();
   void on_event(const ibv_async_event& event);
   void set_port_up(bool up);
@@ -110,6 +114,8 @@ class VerbsLink final : public link::Link {
   unsigned polls_ = 0;
   Time port_asked_at_{};
   Time listed_at_{};  ///< when the link last looked for its device among those of this node
+  Time return_at_{};  ///< when a link whose device has failed looks for the device again
+  MoveHandler moved_;
   std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
   std::vector<Retired> retired_;         ///< handles that sends in flight may still use
   std::vector<SocketAddress> lost_;      ///< peers whose paths have failed, for read_path_errors()
@@ -133,8 +139,11 @@ bool VerbsLink::open(std::string& reason) {
     reason = "epoll_ctl: " + error_text(errno);
     return false;
   }
-  works_ = true;
-  port_asked_at_ = environment_.clock.now();
+  works_ = port_up_ = true;
+  armed_ = heard_ = false;
+  posted_ = completed_ = posted_at_look_ = 0;
+  returned_.clear();
+  port_asked_at_ = listed_at_ = environment_.clock.now();
   return true;
 }
 
@@ -268,8 +277,10 @@ bool VerbsLink::take(const ibv_wc& completion, link::InFrame& frame) {
 }
 
 std::size_t VerbsLink::receive_burst(std::span<link::InFrame> frames) {
-  if (!works_) [[unlikely]]
+  if (!works_) [[unlikely]] {
+    if (polls_++ % kPollsPerLook == 0) come_back();
     return 0;
+  }
   if (!returned_.empty()) {
     if (!queue_.post_receives(returned_)) {
       fail(error_text(errno).c_str());
@@ -318,7 +329,10 @@ void VerbsLink::drain_channel() {
 /// Makes the device report the next arrival. The device reports only what arrives after this call. The caller
 /// polls again before it sleeps, so it finds earlier arrivals.
 void VerbsLink::before_sleep() {
-  if (!works_) return;
+  if (!works_) {
+    polls_ = 0;
+    return;
+  }
   const PutOffCancellation off;
   drain_channel();
   if (!armed_ && ibv_req_notify_cq(queue_.arrivals(), 0) != 0) return fail("ibv_req_notify_cq has failed");
@@ -389,8 +403,28 @@ void VerbsLink::fail(const char* why) {
       "verbs: %s is no longer used (%s); frames use the other rails (\"rdma link\" shows its state)",
       port_.name().c_str(), why);
   *state_ = VerbsState::failed;
+  return_at_ = environment_.clock.now() + kReturnInterval;
   lose_paths();
   release();
+}
+
+/// Does nothing if the device now carries only shorter frames, because the peers know how long frames to this
+/// side may be.
+void VerbsLink::come_back() {
+  const Time now = environment_.clock.now();
+  if (now < return_at_) return;
+  return_at_ = now + kReturnInterval;
+  const PutOffCancellation off;
+  const std::optional<VerbsPort> found = find_verbs_port_again(library_, port_);
+  if (!found || !found->active || found->mtu < port_.mtu) return;
+  port_.port = found->port;
+  port_.gid_index = found->gid_index;
+  std::string reason;
+  if (!open(reason)) return release();
+  *state_ = VerbsState::active;
+  environment_.log.info("verbs: %s is used again (queue pair %u)", port_.name().c_str(),
+                        queue_.pair()->qp_num);
+  if (moved_) moved_(0, address());
 }
 
 /// A failing device first completes the requests in its queues with errors. An event of the device then names

@@ -11,7 +11,7 @@ std::optional<VerbsPort> find_verbs_port(const std::string&, const Interface&, c
 }
 
 std::unique_ptr<link::ReadDevice> open_verbs_reader(const std::string&, const Interface&,
-                                                    const SocketAddress&, std::string&) {
+                                                    const SocketAddress&, unsigned, std::string&) {
   return nullptr;
 }
 

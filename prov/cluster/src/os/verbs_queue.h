@@ -57,6 +57,7 @@ class VerbsQueue {
   static constexpr std::uint32_t kSends = 128;
   static constexpr std::size_t kReceiveBatch = 32;
 
+  /// `port` must outlive the object. Between close() and open(), its device may change, but not its MTU.
   VerbsQueue(const VerbsLibrary& library, const VerbsPort& port);
   ~VerbsQueue() { close(); }
   VerbsQueue(const VerbsQueue&) = delete;
@@ -96,7 +97,7 @@ class VerbsQueue {
   std::byte* receive_slot(std::uint64_t slot) const { return memory_.begin() + slot * receive_size_; }
 
   const VerbsLibrary& library_;
-  VerbsPort port_;
+  const VerbsPort& port_;
   std::size_t receive_size_;
   DeviceMemory memory_;
   ChildrenClose children_;

@@ -63,8 +63,12 @@ std::uint8_t at_once(int device_max) {
 
 class VerbsReader final : public link::ReadDevice, private Pinner {
  public:
-  VerbsReader(const VerbsLibrary& library, const VerbsPort& port)
-      : library_(library), port_(port), name_(port.name()), epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
+  VerbsReader(const VerbsLibrary& library, const VerbsPort& port, unsigned prefix_bits)
+      : library_(library),
+        port_(port),
+        prefix_bits_(prefix_bits),
+        name_(port.name()),
+        epoll_(epoll_create1(EPOLL_CLOEXEC)) {}
   ~VerbsReader() override;
   VerbsReader(const VerbsReader&) = delete;
   VerbsReader& operator=(const VerbsReader&) = delete;
@@ -74,6 +78,7 @@ class VerbsReader final : public link::ReadDevice, private Pinner {
   const char* name() const override { return name_.c_str(); }
   bool exact() const override { return exact_; }
   std::optional<link::QueuePairEnd> create() override;
+  bool reaches(const link::QueuePairEnd& peer) const override;
   bool connect(const link::QueuePairEnd& ours, const link::QueuePairEnd& peer) override;
   void destroy(std::uint32_t queue_pair) override;
   std::optional<link::DeviceMemoryKeys> add_memory(std::uint32_t queue_pair, ConstBytes memory,
@@ -116,6 +121,7 @@ class VerbsReader final : public link::ReadDevice, private Pinner {
 
   const VerbsLibrary& library_;
   VerbsPort port_;
+  unsigned prefix_bits_;  ///< of the GIDs of this subnet; 0: unknown
   std::string name_;
   Descriptor epoll_;  ///< readable when a descriptor of the library is readable
   ChildrenClose children_;
@@ -220,6 +226,11 @@ std::optional<link::QueuePairEnd> VerbsReader::create() {
   }
   pairs_[end.number] = std::move(pair);
   return end;
+}
+
+bool VerbsReader::reaches(const link::QueuePairEnd& peer) const {
+  return prefix_bits_ == 0 ||
+         port_.gid.same_prefix(SocketAddress::queue_pair(peer.gid.data(), 0), prefix_bits_);
 }
 
 bool VerbsReader::connect(const link::QueuePairEnd& ours, const link::QueuePairEnd& peer) {
@@ -392,12 +403,13 @@ bool VerbsReader::arm() {
 }  // namespace
 
 std::unique_ptr<link::ReadDevice> open_verbs_reader(const std::string& file, const Interface& interface,
-                                                    const SocketAddress& address, std::string& reason) {
+                                                    const SocketAddress& address, unsigned prefix_bits,
+                                                    std::string& reason) {
   const std::optional<VerbsPort> port = find_verbs_port(file, interface, address, reason);
   if (!port) return nullptr;
   const VerbsLibrary* const library = load_verbs_library(file, reason);
   if (library == nullptr) return nullptr;
-  auto opened = std::make_unique<VerbsReader>(*library, *port);
+  auto opened = std::make_unique<VerbsReader>(*library, *port, prefix_bits);
   if (!opened->open(reason)) return nullptr;
   return opened;
 }

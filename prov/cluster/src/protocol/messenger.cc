@@ -58,6 +58,7 @@ void Messenger::arrive(Channel& channel, const wire::Segment& segment, ConstByte
     case SegmentKind::queue_pair:
       if (channel.reads != nullptr) channel.reads->on_queue_pair(segment);
       return;
+    case SegmentKind::new_queue_pair: return;  // the network has processed it
     case SegmentKind::close: channel.peer_closed = true; return;
   }  // wire::decode() lets no other kind pass
 }

@@ -128,7 +128,7 @@ void report_endpoint(const EndpointSetup& setup, const engine::EndpointStats& st
   }
   if (stats.application_away > Duration{}) report.back().number("no_call_ns", ns(stats.application_away));
   for (const VerbsRail& rail : setup.verbs) report_device(rail, report);
-  if (const transport::DeviceStats& reader = stats.device; !reader.name.empty()) {
+  for (const transport::DeviceStats& reader : stats.devices) {
     report.emplace_back("reader")
         .text("device", reader.name)
         .number("queue_pairs", reader.queue_pairs)

@@ -137,13 +137,15 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
 [[gnu::noinline]] std::vector<engine::MakeTransport> further_transports(const OpenedRails& rails,
                                                                         const Options& options) {
   std::vector<engine::MakeTransport> made;
-  if (rails.reader) {
-    auto open = [place = rails.places[*rails.reader],
-                 library = options.text(Options::Name::test_verbs)](std::string& reason) {
-      return os::open_verbs_reader(library, place.interface, place.address, reason);
-    };
-    made.emplace_back([open](const transport::TransportContext& context) {
-      return std::make_unique<verbs::VerbsTransport>(context, open);
+  if (!rails.readers.empty()) {
+    std::vector<link::OpenReadDevice> devices;
+    for (const InterfaceAddress& place : rails.readers) {
+      devices.emplace_back([place, library = options.text(Options::Name::test_verbs)](std::string& reason) {
+        return os::open_verbs_reader(library, place.interface, place.address, gid_prefix_bits(place), reason);
+      });
+    }
+    made.emplace_back([devices](const transport::TransportContext& context) {
+      return std::make_unique<verbs::VerbsTransport>(context, devices);
     });
   }
   return made;
@@ -214,7 +216,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   transport::EngineSettings settings = options_.settings();
   if (request.collectives)
     settings.ack_delay = rails.ports.size() > 1 ? reliability::kAckDelayOfRails : reliability::kAckDelayLate;
-  settings.device_reads = rails.reader.has_value();
+  settings.device_reads = !rails.readers.empty();
   const std::uint64_t epoch = epoch_of(clock_);
   std::string no_shm_reason;
   resources->keys = endpoint_keys_.add(name, keys.job_keys());

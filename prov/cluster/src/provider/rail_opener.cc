@@ -64,15 +64,11 @@ LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Inter
   return choice;
 }
 
-std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
+std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options,
                                           std::string& reason) {
   const std::string& wanted = options.text(Options::Name::link);
   if (wanted != "auto" && wanted != "verbs") {
     reason = "FI_CLUSTER_LINK=" + wanted;
-    return std::nullopt;
-  }
-  if (keyed) {
-    reason = "RDMA devices do not carry authenticated or encrypted frames yet, and this endpoint has a key";
     return std::nullopt;
   }
   std::optional<os::VerbsPort> found =
@@ -80,6 +76,12 @@ std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const O
   if (!found || found->active) return found;
   reason = "port " + found->name() + " is not active";
   return std::nullopt;
+}
+
+/// An IPv4 address is the last 32 of the 128 bits of its GID.
+unsigned gid_prefix_bits(const InterfaceAddress& place) {
+  const bool v4 = place.address.family() == SocketAddress::Family::v4;
+  return place.prefix_bits == 0 ? 0 : place.prefix_bits + (v4 ? 96 : 0);
 }
 
 std::vector<std::string> OpenedRails::interface_names() const {
@@ -159,7 +161,7 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
   for (const InterfaceAddress& place : rails.places) {
     if (rails.rails.size() == multipath::kPathsMax || rails.verbs.size() == wire::kVerbsMax) break;
     std::string why_not;
-    std::optional<os::VerbsPort> port = choose_verbs(place, options, keyed, why_not);
+    std::optional<os::VerbsPort> port = choose_verbs(place, options, why_not);
     os::OpenedVerbs opened;
     if (port)
       opened = os::open_verbs_link(options.text(Options::Name::test_verbs), *port, environment, why_not);
@@ -171,15 +173,11 @@ bool add_verbs_rails(const Options& options, bool keyed, const Environment& envi
       if (reason.empty()) reason = why_not;
       continue;
     }
-    // A GID has as many bits as an IPv6 address. An IPv4 address is the last 32 bits of its GID, so in the
-    // GID its prefix is 96 bits longer.
-    const bool v4 = place.address.family() == SocketAddress::Family::v4;
-    const unsigned prefix_bits = place.prefix_bits == 0 ? 0 : place.prefix_bits + (v4 ? 96 : 0);
     const bool preferred = options.text(Options::Name::link) == "verbs";
-    rails.rails.push_back({opened.address, prefix_bits, port->name(), port->mtu, preferred});
+    rails.rails.push_back({opened.address, gid_prefix_bits(place), port->name(), port->mtu, preferred});
     rails.links.push_back(std::move(opened.link));
     rails.verbs.push_back({*std::move(port), std::move(opened.state)});
-    if (!rails.reader) rails.reader = static_cast<std::size_t>(&place - rails.places.data());
+    if (!keyed) rails.readers.push_back(place);
   }
   if (!rails.verbs.empty() || options.text(Options::Name::link) != "verbs") return true;
   environment.log.warn("FI_CLUSTER_LINK=verbs is not possible: %s; FI_CLUSTER_LINK=auto needs no RDMA device",

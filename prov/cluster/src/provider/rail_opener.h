@@ -37,10 +37,13 @@ struct LinkChoice {
 LinkChoice choose_link(const std::shared_ptr<os::UdpPort>& port, const os::Interface& interface,
                        const Options& options, const Environment& environment, bool sessions = true);
 
-/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK or
-/// a key excludes the device, or if no device works, returns nullopt and sets `reason` to the cause.
-std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options, bool keyed,
+/// Looks for the RDMA device of an interface. cluster-info calls this function as well. If FI_CLUSTER_LINK
+/// excludes the device, or if no device works, returns nullopt and sets `reason` to the cause.
+std::optional<os::VerbsPort> choose_verbs(const InterfaceAddress& place, const Options& options,
                                           std::string& reason);
+
+/// Returns the length of the prefix that the GIDs of the subnet share, or 0 if it is unknown.
+unsigned gid_prefix_bits(const InterfaceAddress& place);
 
 /// The rails of one endpoint. The first rail has the address that is the endpoint's name. The order is the
 /// same in all vectors, and the rails over RDMA devices come last. `ports` and `places` have entries only for
@@ -49,9 +52,9 @@ struct OpenedRails {
   std::vector<std::shared_ptr<os::UdpPort>> ports;
   std::vector<InterfaceAddress> places;
   std::vector<VerbsRail> verbs;
-  /// Index in `places` of the interface of the first rail over an RDMA device. This device also reads long
-  /// messages.
-  std::optional<std::size_t> reader;
+  /// The places of the interfaces to which the RDMA devices belong that also read long messages. Empty if the
+  /// endpoint has a key, because what a device reads is not sealed.
+  std::vector<InterfaceAddress> readers;
   std::vector<std::unique_ptr<link::Link>> links;
   std::vector<multipath::Rail> rails;
   /// Why the first link is not the packet link; empty if it is the packet link.

@@ -294,6 +294,14 @@ void Flow::move_peer(Time now, std::uint8_t rail, const link::Path& to) {
   timer_.expedite(now);
 }
 
+bool Flow::on_peer_queue_pair(Time now, std::size_t number, std::uint32_t queue_pair) {
+  settle();
+  const std::optional<SocketAddress> before = handshake_.replace_peer_queue_pair(number, queue_pair);
+  if (!before) return false;
+  paths_.on_peer_queue_pair(now, *before, handshake_.peer_queue_pairs()[number].address);
+  return true;
+}
+
 wire::ControlFrame Flow::keep_alive(Time now, const link::Path& path) {
   liveness_.on_keep_alive_sent(now, timer_.least());
   return wire::ControlFrame::keep_alive(handshake_.session(), challenges_.draw(now, path.to),

@@ -150,6 +150,14 @@ class Flow {
   /// challenges the source address. Returns false if the peer has no such rail, if frames must not be sent to
   /// the address, or if the flow has ended.
   bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
+  /// Called after this side has replaced the queue pair with this number in its opening. Frames that still
+  /// carry the opening name the queue pair `now`.
+  void on_own_queue_pair(std::size_t number, const SocketAddress& now) {
+    handshake_.replace_own_queue_pair(number, now);
+  }
+  /// Handles a segment of the kind new_queue_pair: the peer has replaced the queue pair with this number in its
+  /// opening by the one with the number `queue_pair`. Returns false if the peer names no such queue pair.
+  bool on_peer_queue_pair(Time now, std::size_t number, std::uint32_t queue_pair);
   /// Returns how often an address of the peer was replaced.
   std::uint32_t peer_moves() const { return peer_moves_; }
   /// Handles an ICMP error that says that a frame did not reach the peer's port. The flow trusts an error

@@ -162,9 +162,7 @@ class FrameSender {
                      const OutgoingAck& ack, AckIncluded& included);
   FrameLimits limits_of(const link::Link& link) const { return {frame_size_.frame_max(), link.integrity()}; }
   /// Returns the size of the longest frame for this path.
-  std::size_t frame_max_on(std::size_t path) const {
-    return std::min(frame_size_.frame_max(), paths_[path].frame_max);
-  }
+  std::size_t frame_max_on(std::size_t path) const { return frame_size_.frame_max_on(paths_[path]); }
   bool too_long_for_path(const FrameSelector::Selection& selection) const;
   std::size_t size_of(Sequence s) const;
   void count_sent(std::size_t frames) {

@@ -39,6 +39,7 @@ class FrameSize {
       : handshake_(handshake),
         paths_(paths),
         log_(log),
+        overhead_(overhead),
         initial_max_(kInitialFrameSize - overhead),
         least_(kLeastFrameSize - overhead),
         base_(kBasePlpmtu - overhead),
@@ -49,6 +50,11 @@ class FrameSize {
   /// included.
   std::size_t frame_max() const {
     return std::min(handshake_.link_frame_max(), handshake_.knows_peer() ? path_max_ : initial_max_);
+  }
+  /// Returns the same for one path, which may have a limit of its own.
+  std::size_t frame_max_on(const multipath::PathState& path) const {
+    if (path.frame_max == multipath::PathState::kNone) return frame_max();
+    return std::min(frame_max(), path.frame_max - overhead_);
   }
   /// Returns how many bytes of segments the longest frame can carry.
   std::size_t segment_capacity() const {
@@ -143,6 +149,7 @@ class FrameSize {
   const Handshake& handshake_;
   const multipath::PathManager& paths_;
   Log& log_;
+  const std::size_t overhead_;
   const std::size_t initial_max_;
   const std::size_t least_;
   const std::size_t base_;

@@ -45,6 +45,16 @@ Handshake Handshake::towards(const wire::Opening& caller) const {
   return answering;
 }
 
+std::optional<SocketAddress> Handshake::replace_peer_queue_pair(std::size_t number, std::uint32_t now) {
+  if (number >= peer_queue_pairs_.size() || !wire::is_queue_pair_number(now)) return std::nullopt;
+  const SocketAddress before = peer_queue_pairs_[number].address;
+  const SocketAddress after = SocketAddress::queue_pair(before.ip().data(), now);
+  if (has_address(after)) return std::nullopt;
+  peer_queue_pairs_[number].address = after;
+  std::ranges::replace(peer_addresses_, before, after);
+  return before;
+}
+
 void Handshake::forget_peer() {
   if (forgotten_.size() == kForgottenMax) forgotten_.erase(forgotten_.begin());
   forgotten_.push_back(peer());

@@ -149,6 +149,15 @@ class Handshake {
     return std::exchange(peer_addresses_[rail], to);
   }
 
+  /// Called after this side has replaced the queue pair with this number in its opening.
+  void replace_own_queue_pair(std::size_t number, const SocketAddress& now) {
+    if (number < queue_pairs_.size()) queue_pairs_[number].address = now;
+  }
+  /// Called after the peer has replaced the queue pair with this number in its opening by another one at the
+  /// same GID, which has the number `now`. Returns the address of the former queue pair. Returns nothing if the
+  /// peer has no such queue pair, or if nothing changes.
+  std::optional<SocketAddress> replace_peer_queue_pair(std::size_t number, std::uint32_t now);
+
   /// Returns how many frames may be in flight or wait at the peer behind a gap.
   std::size_t window() const {
     const std::size_t both = std::min(ours_.window, peer_ ? peer_->window : ours_.window);

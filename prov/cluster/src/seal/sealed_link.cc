@@ -69,9 +69,10 @@ std::size_t SealedLink::send_burst(std::span<const link::OutFrame> frames) {
     }
     const SocketAddress& to = frames[done].path->to;
     GroupSender* const group = to.multicast() ? &group_sender(to) : nullptr;
-    const Route* const route = group == nullptr ? table_.find_route(to) : nullptr;
+    const Route* const route = group == nullptr ? table_.find_route(to.verbs() ? owner_of(to) : to) : nullptr;
     if (group == nullptr && (route == nullptr || route->current == nullptr)) {
-      wait_for_association(frames[done++]);
+      if (!to.verbs()) wait_for_association(frames[done]);
+      ++done;
       continue;
     }
     std::size_t end = done + 1;
@@ -95,6 +96,13 @@ void SealedLink::readdress(std::uint8_t link, const SocketAddress& now) {
   ours_.addresses.at(link) = now;
   table_ = {};
   groups_.clear();
+}
+
+/// Returns the IP address of the peer to which the queue pair belongs, or an empty address if that is unknown.
+const SocketAddress& SealedLink::owner_of(const SocketAddress& queue_pair) const {
+  static const SocketAddress unknown;
+  const auto found = queue_pairs_.find(queue_pair);
+  return found != queue_pairs_.end() ? found->second : unknown;
 }
 
 /// Returns the sender for a group. The sender is kept even if the endpoint leaves the group. So if the
@@ -262,6 +270,7 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
 }
 
 bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Sender& last) {
+  if (from.to.verbs()) return accept_from_queue_pair(frame, header, from.to, last);
   if ((header.flags & wire::frame_flag::kSealed) == 0) {
     exchange_.on_unsealed(now(), header, from);
     return false;
@@ -285,6 +294,27 @@ bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link
     return false;
   }
   return open(frame, header, from, last);
+}
+
+/// A frame from a queue pair changes no route and causes no notice.
+bool SealedLink::accept_from_queue_pair(Bytes frame, const wire::FrameHeader& header,
+                                        const SocketAddress& from, Sender& last) {
+  if ((header.flags & wire::frame_flag::kSealed) == 0) {
+    ++environment_.counters.refused_unsealed;
+    return false;
+  }
+  if (last.association == nullptr || last.association->peer_id() != header.checksum)
+    last = {table_.find(owner_of(from), header.checksum), true};
+  if (last.association == nullptr || !last.association->listed) {
+    ++environment_.counters.refused_stale;
+    return false;
+  }
+  switch (last.association->open(frame)) {
+    case Association::Verdict::genuine: return true;
+    case Association::Verdict::replayed: ++environment_.counters.refused_replayed; return false;
+    case Association::Verdict::forged: ++environment_.counters.refused_forged; return false;
+  }
+  return false;
 }
 
 bool SealedLink::open(Bytes frame, const wire::FrameHeader& header, const link::Path& from,
@@ -342,13 +372,14 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// Marks an error as vouched if it quotes one of our association requests. Only hosts on the path know the
+/// Marks an ICMP error as vouched if it quotes one of our association requests. Only hosts on the path know the
 /// salt in that request, so no other host can forge such an error. Names a peer behind a translator by the
 /// address by which the user knows the peer. A translator has no port for the peer after it has changed its
 /// translation, so an error that says so does not show that the peer's process has ended.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) {
+    if (error.peer.verbs()) continue;  // no other host has sent the error
     error.vouched = exchange_.has_requested(error.quote());
     const SocketAddress peer = translation_.known_as(error.peer);
     if (peer != error.peer && error.status == Status::refused) error.status = Status::unreachable;

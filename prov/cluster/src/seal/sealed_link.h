@@ -15,6 +15,11 @@
 // frames of one send_burst() are sealed together, and sealing adds the same number of bytes to each. So the
 // inner link can still send frames of equal size as super-frames.
 //
+// A queue pair of an RDMA device belongs to the peer that the user names (note_queue_pair()). The association
+// for the peer's IP address seals frames to the queue pair. Frames from the queue pair must open with an
+// association of that peer. No association is set up over a queue pair, and no frame to a queue pair waits for
+// an association.
+//
 // Invariant: the link returns a frame only if the frame has the flag kSealed and has opened with a new
 // counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it. If a
 // router has replaced the source, the link puts such an address in its place (translation.h). The answer to a
@@ -55,9 +60,12 @@ class SealedLink final : public link::Link {
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
   void on_move(const MoveHandler& handler) override {
     inner_->on_move([this, handler](std::uint8_t link, const SocketAddress& now) {
-      readdress(link, now);
+      if (!now.verbs()) readdress(link, now);
       handler(link, now);
     });
+  }
+  void note_queue_pair(const SocketAddress& queue_pair, const SocketAddress& peer) override {
+    queue_pairs_[queue_pair] = peer;
   }
   void before_sleep() override { inner_->before_sleep(); }
   void thin(const link::Thinning& thinning) override {
@@ -79,6 +87,7 @@ class SealedLink final : public link::Link {
   std::span<const link::OutFrame> seal(std::span<const link::OutFrame> frames, Association& association,
                                        ConstBytes block);
   GroupSender& group_sender(const SocketAddress& address);
+  const SocketAddress& owner_of(const SocketAddress& queue_pair) const;
   void send_keep_alive(const link::OutFrame& frame);
   void send_keep_alive(const link::OutFrame& frame, Route& route, const JobKey& key);
   void wait_for_association(const link::OutFrame& frame);
@@ -92,6 +101,8 @@ class SealedLink final : public link::Link {
   /// Handles one arrived frame. Returns true if the user gets it. `last`: the sender of the previous frame
   /// from the same address. The function updates `last`.
   bool accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Sender& last);
+  bool accept_from_queue_pair(Bytes frame, const wire::FrameHeader& header, const SocketAddress& from,
+                              Sender& last);
   bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, const Sender& sender);
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from,
                     Sender& sender);
@@ -108,6 +119,8 @@ class SealedLink final : public link::Link {
   std::array<link::OutFrame, link::kBurstMax> sealed_;
   std::array<link::Path, link::kBurstMax> outward_;  ///< the paths of frames to peers behind a translator
   std::unordered_map<SocketAddress, std::unique_ptr<GroupSender>, SocketAddressHash> groups_;
+  std::unordered_map<SocketAddress, SocketAddress, SocketAddressHash>
+      queue_pairs_;            ///< the IP address of the peer to which a queue pair belongs
   std::uint64_t keep_alives_;  ///< counter of the last keep-alive
   std::array<link::InFrame, link::kBurstMax> arrivals_;
   std::size_t arrivals_begin_ = 0;  ///< index of the first arrival that still has frames

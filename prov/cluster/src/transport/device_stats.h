@@ -8,7 +8,7 @@
 namespace cluster::transport {
 
 struct DeviceStats {
-  std::string name;  ///< such as "rxe0/1"; empty: no device is open
+  std::string name;  ///< such as "rxe0/1"
   std::size_t queue_pairs = 0;
   std::size_t queue_pairs_max = 0;
   // Registrations of memory (os/pin_cache.h).

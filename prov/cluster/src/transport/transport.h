@@ -50,6 +50,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/units.h"
@@ -128,6 +129,9 @@ class Transport {
   /// Returns the name of the transport that users read, as a string literal: "shm", "self", or the name of a
   /// link.
   virtual const char* name() const = 0;
+  /// Returns the name for this peer. It differs from name() if the transport has a better path to this peer than
+  /// to most.
+  virtual const char* name_for(const Peer&) const { return name(); }
   /// Returns false if the transport is never the way to another endpoint.
   virtual bool reaches_others() const { return true; }
 
@@ -167,8 +171,8 @@ class Transport {
   /// log. Returns an empty text if this transport has no advice.
   virtual const char* advice(Status) const { return ""; }
   virtual void report(const Peer&, PeerStats&) const {}
-  /// Reports the RDMA device of this transport, if it has opened one.
-  virtual void report_device(DeviceStats&) const {}
+  /// Appends the RDMA devices that this transport has opened.
+  virtual void report_devices(std::vector<DeviceStats>&) const {}
 
   /// Returns an object that accesses the peer's registered memory without the peer's library, or null if that
   /// is not possible now. Called only if this transport reaches the peer. Messenger::fail() ends pending

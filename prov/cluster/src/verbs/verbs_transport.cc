@@ -16,6 +16,7 @@ constexpr std::uint32_t kSequenceEnd = 1u << 24;  ///< also the end of the numbe
 constexpr std::uint8_t kMtuCodeMax = 5;
 constexpr unsigned kNeedsChecksums = 40;  ///< bit of a queue_pair's key: the sender's device is not exact
 constexpr const char* kRefusesReads = "its queue pair refuses reads";
+constexpr const char* kDeviceLost = "it has failed or was removed";
 
 /// A GID travels as two numbers.
 std::uint64_t half_of(const std::array<std::byte, 16>& gid, std::size_t at) {
@@ -28,18 +29,32 @@ void put_half(std::array<std::byte, 16>& gid, std::size_t at, std::uint64_t half
   for (std::size_t i = 8; i-- > 0; half >>= 8) gid[at + i] = static_cast<std::byte>(half);
 }
 
+/// Returns the peer's queue pair in the segment, or nothing if the segment makes no sense.
+std::optional<link::QueuePairEnd> end_in(const wire::Segment& segment) {
+  link::QueuePairEnd peer;
+  put_half(peer.gid, 0, segment.offset);
+  put_half(peer.gid, 8, segment.total);
+  peer.number = segment.id;
+  peer.sequence = static_cast<std::uint32_t>(segment.key % kSequenceEnd);
+  peer.mtu = static_cast<std::uint8_t>(segment.key >> 24);
+  peer.reads = static_cast<std::uint8_t>(segment.key >> 32);
+  const bool valid =
+      peer.number < kSequenceEnd && peer.mtu != 0 && peer.mtu <= kMtuCodeMax && peer.reads != 0;
+  return valid ? std::optional(peer) : std::nullopt;
+}
+
 }  // namespace
 
 /// Reports nothing about reads in progress, because their receives have ended, or the endpoint closes.
 ReaderConnection::~ReaderConnection() {
   owner_.reading_ -= reads_.size();
-  if (open()) owner_.remove(ours_.number);
+  if (open()) give_up_queue_pair();
 }
 
 bool ReaderConnection::ready() {
-  if (theirs_ != 0) return owner_.device_ != nullptr;
+  if (theirs_ != 0) return true;
   if (open() || !peer_.channel.carrier->device_reads() || owner_.now() < offer_at_) return false;
-  if (create()) {
+  if (offer()) {
     send_ours();
   } else {
     offer_at_ = owner_.now() + kOfferAgain;
@@ -47,16 +62,33 @@ bool ReaderConnection::ready() {
   return false;
 }
 
-bool ReaderConnection::create() {
+/// Makes a queue pair of the first device that can make one. The search begins with the device that is due.
+bool ReaderConnection::offer() {
+  std::vector<ReaderDevice>& devices = owner_.devices_;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    const std::size_t index = (offered_ + i) % devices.size();
+    if (!create(devices[index])) continue;
+    offered_ = index;
+    return true;
+  }
+  return false;
+}
+
+bool ReaderConnection::create(ReaderDevice& device) {
   const transport::TransportContext& context = owner_.context_;
-  if (!context.peers.is_member(peer_.channel) || !owner_.have_device() || !owner_.have_place()) return false;
-  const std::optional<link::QueuePairEnd> made = owner_.device_->create();
+  if (!context.peers.is_member(peer_.channel) || !owner_.have(device) || !owner_.have_place()) return false;
+  const std::optional<link::QueuePairEnd> made = device.device->create();
   if (!made) return false;
-  if (!owner_.add(*this, made->number)) return false;
+  if (!VerbsTransport::add(device, *this, made->number)) return false;
+  device_ = &device;
   ours_ = *made;
   ours_.sequence = static_cast<std::uint32_t>(context.environment.random.next() % kSequenceEnd);
   used_at_ = owner_.now();
   return true;
+}
+
+void ReaderConnection::give_up_queue_pair() {
+  VerbsTransport::remove(*std::exchange(device_, nullptr), std::exchange(ours_, {}).number);
 }
 
 /// Tells the peer how to connect to this side's queue pair.
@@ -66,8 +98,8 @@ void ReaderConnection::send_ours() {
         .peer_id = theirs_,
         .offset = half_of(ours_.gid, 0),
         .total = half_of(ours_.gid, 8),
-        .key = std::uint64_t{!owner_.device_->exact()} << kNeedsChecksums | std::uint64_t{ours_.reads} << 32 |
-               std::uint64_t{ours_.mtu} << 24 | ours_.sequence});
+        .key = std::uint64_t{!device_->device->exact()} << kNeedsChecksums |
+               std::uint64_t{ours_.reads} << 32 | std::uint64_t{ours_.mtu} << 24 | ours_.sequence});
 }
 
 /// Tells the peer that its queue pair `theirs` is not connected to this side.
@@ -81,24 +113,28 @@ void ReaderConnection::send(const wire::Segment& segment) {
     owner_.context_.messenger.control().send(peer_.channel, segment);
 }
 
-/// Connects the queue pair of this side with the one in the segment.
-bool ReaderConnection::connect(const wire::Segment& segment) {
-  link::QueuePairEnd peer;
-  put_half(peer.gid, 0, segment.offset);
-  put_half(peer.gid, 8, segment.total);
-  peer.number = segment.id;
-  peer.sequence = static_cast<std::uint32_t>(segment.key % kSequenceEnd);
-  peer.mtu = static_cast<std::uint8_t>(segment.key >> 24);
-  peer.reads = static_cast<std::uint8_t>(segment.key >> 32);
-  const bool valid =
-      peer.number < kSequenceEnd && peer.mtu != 0 && peer.mtu <= kMtuCodeMax && peer.reads != 0;
-  if (!valid || !owner_.device_->connect(ours_, peer)) return false;
+/// Connects the queue pair of this side with the peer's.
+bool ReaderConnection::connect(const link::QueuePairEnd& peer, bool needs_checksums) {
+  if (!device_->device->connect(ours_, peer)) return false;
   theirs_ = peer.number;
-  needs_checksums_ = (segment.key >> kNeedsChecksums & 1) != 0;
+  needs_checksums_ = needs_checksums;
   owner_.context_.environment.log.info(
       "peer %s: %s reads its long messages (queue pair %u, connected with %u)", peer_.name().text().c_str(),
-      owner_.device_->name(), ours_.number, theirs_);
+      device_->device->name(), ours_.number, theirs_);
   return true;
+}
+
+/// If the queue pair that this side has offered cannot reach the peer's, makes one of a device that can. Keeps the
+/// offer if there is no such device. `answers`: the peer has connected its queue pair with the offered one already.
+bool ReaderConnection::have_queue_pair_for(const link::QueuePairEnd& peer, bool answers) {
+  if (open() && (answers || device_->device->reaches(peer))) return true;
+  if (!owner_.context_.peers.is_member(peer_.channel)) return false;
+  for (ReaderDevice& device : owner_.devices_) {
+    if (!owner_.have(device) || !device.device->reaches(peer)) continue;
+    if (open()) give_up_queue_pair();
+    return create(device);
+  }
+  return false;
 }
 
 /// Segments of this kind may overtake each other. A segment is stale if it names a queue pair that this side
@@ -106,15 +142,17 @@ bool ReaderConnection::connect(const wire::Segment& segment) {
 void ReaderConnection::on_queue_pair(const wire::Segment& segment) {
   const bool stale = segment.peer_id != 0 && segment.peer_id != ours_.number;
   if (segment.id == 0) {
-    if (!stale && segment.peer_id != 0) break_off("the peer has closed its queue pair", false);
-    return;
+    if (stale || segment.peer_id == 0) return;
+    if (theirs_ == 0) ++offered_;
+    return break_off("the peer has closed its queue pair", false);
   }
   if (stale) return send_closed(segment.id);
   if (theirs_ != 0) break_off("the peer has another queue pair", false);
-  const bool offered = open();
-  if (!offered && !create()) return send_closed(segment.id);
-  if (connect(segment)) {
-    if (!offered) send_ours();
+  const std::optional<link::QueuePairEnd> peer = end_in(segment);
+  const std::uint32_t offered = ours_.number;
+  if (peer && !have_queue_pair_for(*peer, segment.peer_id != 0)) return send_closed(segment.id);
+  if (peer && connect(*peer, (segment.key >> kNeedsChecksums & 1) != 0)) {
+    if (ours_.number != offered) send_ours();
     return;
   }
   break_off("the queue pairs cannot be connected", false);
@@ -123,16 +161,16 @@ void ReaderConnection::on_queue_pair(const wire::Segment& segment) {
 
 bool ReaderConnection::read(std::uint32_t id, const carrier::ExposedMemory& from, Bytes into) {
   if (theirs_ == 0 || from.key > ~std::uint32_t{0}) return false;
-  const bool exact = owner_.device_->exact();
+  const bool exact = device_->device->exact();
   if (!exact && !from.checksum) return false;
-  const auto memory = owner_.device_->add_memory(ours_.number, into, link::DeviceUse::written_here);
+  const auto memory = device_->device->add_memory(ours_.number, into, link::DeviceUse::written_here);
   if (!memory) return false;
   const Read begun{.id = id,
                    .memory = memory->handle,
                    .whole = {into, memory->local, from.address, static_cast<std::uint32_t>(from.key)},
                    .checksum = exact ? std::nullopt : from.checksum};
   if (!enough_memory_for([&] { reads_.push_back(begun); })) {
-    owner_.device_->remove_memory(memory->handle);
+    device_->device->remove_memory(memory->handle);
     return false;
   }
   used_at_ = owner_.now();
@@ -147,7 +185,7 @@ bool ReaderConnection::read(std::uint32_t id, const carrier::ExposedMemory& from
 }
 
 const ReaderConnection::Pace& ReaderConnection::pace() const {
-  return owner_.device_->exact() ? kPace : kSoftPace;
+  return device_->device->exact() ? kPace : kSoftPace;
 }
 
 void ReaderConnection::ask_for_pieces() {
@@ -157,7 +195,7 @@ void ReaderConnection::ask_for_pieces() {
       link::DeviceRead piece = read.whole;
       piece.into = piece.into.subspan(read.asked, std::min(pace().piece, size - read.asked));
       piece.address += read.asked;
-      if (!owner_.device_->read(ours_.number, piece)) return;
+      if (!device_->device->read(ours_.number, piece)) return;
       read.asked += piece.into.size();
       ++in_flight_;
     }
@@ -181,7 +219,7 @@ void ReaderConnection::piece_over(bool succeeded) {
 /// the checksum is compared. Otherwise nobody would notice what the device writes after the comparison.
 void ReaderConnection::read_over() {
   const Read read = reads_.front();
-  owner_.device_->remove_memory(read.memory);
+  device_->device->remove_memory(read.memory);
   if (read.checksum && wire::crc32c(0, read.whole.into) != *read.checksum)
     return break_off("its device has reported a read that has failed", true);
   reads_.pop_front();
@@ -202,10 +240,10 @@ void ReaderConnection::abandon(std::uint32_t id) {
 
 bool ReaderConnection::expose(std::uint32_t id, ConstBytes bytes, carrier::ExposedMemory& exposed) {
   if (theirs_ == 0 || exposed_.contains(id)) return false;
-  const auto memory = owner_.device_->add_memory(ours_.number, bytes, link::DeviceUse::read_by_peer);
+  const auto memory = device_->device->add_memory(ours_.number, bytes, link::DeviceUse::read_by_peer);
   if (!memory) return false;
   if (!enough_memory_for([&] { exposed_[id] = memory->handle; })) {
-    owner_.device_->remove_memory(memory->handle);
+    device_->device->remove_memory(memory->handle);
     return false;
   }
   used_at_ = owner_.now();
@@ -218,7 +256,7 @@ bool ReaderConnection::expose(std::uint32_t id, ConstBytes bytes, carrier::Expos
 void ReaderConnection::conceal(std::uint32_t id) {
   const auto found = exposed_.find(id);
   if (found == exposed_.end()) return;
-  owner_.device_->remove_memory(found->second);
+  device_->device->remove_memory(found->second);
   exposed_.erase(found);
 }
 
@@ -231,10 +269,9 @@ void ReaderConnection::break_off(const char* why, bool tell_peer) {
     owner_.context_.environment.log.info(
         "peer %s: its long messages travel in frames again, because %s (queue pair %u)",
         peer_.name().text().c_str(), why, ours_.number);
-    owner_.suspect_device();
+    owner_.suspect(*device_);
   }
-  owner_.remove(ours_.number);
-  ours_ = {};
+  give_up_queue_pair();
   offer_at_ = owner_.now() + kOfferAgain;
   exposed_.clear();
   in_flight_ = 0;
@@ -246,9 +283,17 @@ void ReaderConnection::break_off(const char* why, bool tell_peer) {
     owner_.context_.messenger.device_read(peer_.channel, read.id, read.checksum ? 0 : read.done);
 }
 
+VerbsTransport::VerbsTransport(const transport::TransportContext& context,
+                               std::vector<link::OpenReadDevice> devices, std::size_t queue_pairs_max)
+    : context_(context), devices_(devices.size()), queue_pairs_max_(queue_pairs_max) {
+  for (std::size_t i = 0; i < devices.size(); ++i) devices_[i].open = std::move(devices[i]);
+}
+
 VerbsTransport::~VerbsTransport() {
   for (const std::unique_ptr<Peer>& peer : context_.peers.all()) close(*peer);
-  if (device_ != nullptr) context_.waiter.unwatch(device_->descriptor());
+  for (const ReaderDevice& each : devices_) {
+    if (each.device != nullptr) context_.waiter.unwatch(each.device->descriptor());
+  }
 }
 
 /// Inside a node, messages need no device.
@@ -269,115 +314,131 @@ bool VerbsTransport::holds(const Peer& peer) const {
   return connection != nullptr && connection->open();
 }
 
-bool VerbsTransport::have_device() {
-  if (device_ != nullptr) return true;
+bool VerbsTransport::have(ReaderDevice& device) {
+  if (device.device != nullptr) return true;
   const Time time = now();
-  if (time < open_at_) return false;
+  if (time < device.open_at) return false;
   std::string reason;
-  device_ = open_(reason);
-  ask_at_ = time + kDeviceInterval;
-  if (device_ == nullptr) {
-    open_at_ = time + kOpenAgain;
+  device.device = device.open(reason);
+  device.ask_at = time + kDeviceInterval;
+  if (device.device == nullptr) {
+    device.open_at = time + kOpenAgain;
     context_.environment.log.info("no RDMA device reads long messages, so they travel in frames: %s",
                                   reason.c_str());
     return false;
   }
-  context_.waiter.watch(device_->descriptor(), *this);
-  if (const std::string why = device_->keeps_nothing_because(); !why.empty() && !said_keeps_nothing_) {
-    context_.environment.log.info("%s keeps no registrations of memory: %s", device_->name(), why.c_str());
-    said_keeps_nothing_ = true;
-  }
+  context_.waiter.watch(device.device->descriptor(), *this);
+  const std::string why = device.device->keeps_nothing_because();
+  if (!why.empty() && !std::exchange(device.said_keeps_nothing, true))
+    context_.environment.log.info("%s keeps no registrations of memory: %s", device.device->name(),
+                                  why.c_str());
   return true;
 }
 
-void VerbsTransport::report_device(transport::DeviceStats& stats) const {
-  if (device_ == nullptr) return;
-  const link::DeviceMemoryUse memory = device_->memory_use();
-  stats = {.name = device_->name(),
-           .queue_pairs = connections_.size(),
-           .queue_pairs_max = queue_pairs_max_,
-           .hits = memory.hits,
-           .misses = memory.misses,
-           .dropped = memory.dropped,
-           .entries = memory.entries,
-           .bytes = memory.bytes,
-           .bytes_max = memory.bytes_max,
-           .keeps_nothing_because = device_->keeps_nothing_because()};
+void VerbsTransport::report_devices(std::vector<transport::DeviceStats>& stats) const {
+  for (const ReaderDevice& each : devices_) {
+    if (each.device == nullptr) continue;
+    const link::DeviceMemoryUse memory = each.device->memory_use();
+    stats.push_back({.name = each.device->name(),
+                     .queue_pairs = each.connections.size(),
+                     .queue_pairs_max = queue_pairs_max_,
+                     .hits = memory.hits,
+                     .misses = memory.misses,
+                     .dropped = memory.dropped,
+                     .entries = memory.entries,
+                     .bytes = memory.bytes,
+                     .bytes_max = memory.bytes_max,
+                     .keeps_nothing_because = each.device->keeps_nothing_because()});
+  }
 }
 
 /// If all places are taken, closes the idle queue pair that was used least recently. Returns false if no
 /// queue pair is idle.
 bool VerbsTransport::have_place() {
-  if (connections_.size() < queue_pairs_max_) return true;
+  std::size_t taken = 0;
   ReaderConnection* oldest = nullptr;
-  for (const auto& [number, each] : connections_) {
-    if (each->idle() && (oldest == nullptr || each->used_at() < oldest->used_at())) oldest = each;
-  }
+  each_connection([&](ReaderConnection& each) {
+    ++taken;
+    if (each.idle() && (oldest == nullptr || each.used_at() < oldest->used_at())) oldest = &each;
+  });
+  if (taken < queue_pairs_max_) return true;
   if (oldest == nullptr) return false;
   oldest->break_off("other peers need a queue pair", true);
   return true;
 }
 
 /// If there is no memory for the entry, destroys the queue pair and returns false.
-bool VerbsTransport::add(ReaderConnection& connection, std::uint32_t queue_pair) {
-  if (enough_memory_for([&] { connections_[queue_pair] = &connection; })) return true;
-  device_->destroy(queue_pair);
+bool VerbsTransport::add(ReaderDevice& device, ReaderConnection& connection, std::uint32_t queue_pair) {
+  if (enough_memory_for([&] { device.connections[queue_pair] = &connection; })) return true;
+  device.device->destroy(queue_pair);
   return false;
 }
 
-void VerbsTransport::remove(std::uint32_t queue_pair) {
-  connections_.erase(queue_pair);
-  device_->destroy(queue_pair);
+void VerbsTransport::remove(ReaderDevice& device, std::uint32_t queue_pair) {
+  device.connections.erase(queue_pair);
+  device.device->destroy(queue_pair);
 }
 
-void VerbsTransport::give_back(const char* why) {
-  context_.environment.log.info("%s reads no more messages: %s", device_->name(), why);
-  while (!connections_.empty()) connections_.begin()->second->break_off("the device is gone", true);
-  context_.waiter.unwatch(device_->descriptor());
-  device_.reset();
-  open_at_ = now() + kOpenAgain;
-}
-
-void VerbsTransport::ask_device(Time time) {
-  ask_at_ = time + kDeviceInterval;
-  if (!device_->exists()) give_back("it has failed or was removed");
+void VerbsTransport::give_back(ReaderDevice& device, const char* why) {
+  context_.environment.log.info("%s reads no more messages: %s", device.device->name(), why);
+  while (!device.connections.empty())
+    device.connections.begin()->second->break_off("the device is gone", true);
+  context_.waiter.unwatch(device.device->descriptor());
+  device.device.reset();
+  device.open_at = now() + kOpenAgain;
 }
 
 bool VerbsTransport::receive(transport::Turn&) {
   if (reading_ == 0) return false;
   std::array<link::DeviceReadEnd, 16> ends;
-  const std::size_t count = device_->poll(ends);
-  for (const link::DeviceReadEnd& end : std::span(ends).first(count)) {
-    const auto found = connections_.find(end.queue_pair);
-    if (found != connections_.end()) found->second->piece_over(end.succeeded);
+  bool any = false;
+  for (ReaderDevice& device : devices_) {
+    const std::size_t count = device.device != nullptr ? device.device->poll(ends) : 0;
+    for (const link::DeviceReadEnd& end : std::span(ends).first(count)) {
+      const auto found = device.connections.find(end.queue_pair);
+      if (found != device.connections.end()) found->second->piece_over(end.succeeded);
+    }
+    any |= count != 0;
   }
-  return count != 0;
+  return any;
 }
 
 /// Ends the queue pairs over which reads are in progress but no piece has arrived for kSilenceMax.
 void VerbsTransport::transmit(transport::Turn& turn) {
-  if (device_ == nullptr || !turn.now || *turn.now < review_at_) return;
+  if (!turn.now || *turn.now < review_at_) return;
   const Time time = *turn.now;
   review_at_ = time + kReviewInterval;
   std::vector<ReaderConnection*> silent;
-  for (const auto& [number, each] : connections_) {
-    if (each->deadline() <= time) silent.push_back(each);
-  }
+  each_connection([&](ReaderConnection& each) {
+    if (each.deadline() <= time) silent.push_back(&each);
+  });
   for (ReaderConnection* const each : silent) each->break_off("its device does not answer", true);
-  if (time >= ask_at_) return ask_device(time);
-  device_->tidy();
+  for (ReaderDevice& each : devices_) {
+    if (each.device != nullptr) review(each, time);
+  }
+}
+
+void VerbsTransport::review(ReaderDevice& device, Time time) {
+  if (time < device.ask_at) return device.device->tidy();
+  device.ask_at = time + kDeviceInterval;
+  if (!device.device->exists()) give_back(device, kDeviceLost);
 }
 
 void VerbsTransport::on_ready(bool) {
-  if (device_ != nullptr && !device_->works()) give_back("it has failed or was removed");
+  for (ReaderDevice& each : devices_) {
+    if (each.device != nullptr && !each.device->works()) give_back(each, kDeviceLost);
+  }
 }
 
-bool VerbsTransport::prepare_sleep() { return device_ == nullptr || device_->arm(); }
+bool VerbsTransport::prepare_sleep() {
+  return std::ranges::all_of(
+      devices_, [](const ReaderDevice& each) { return each.device == nullptr || each.device->arm(); });
+}
 
 Time VerbsTransport::deadline() const {
   Time next = kNever;
-  if (reading_ == 0) return next;
-  for (const auto& [number, each] : connections_) next = std::min(next, each->deadline());
+  if (reading_ != 0)
+    each_connection([&](const ReaderConnection& each) { next = std::min(next, each.deadline()); });
   return next;
 }
 

@@ -12,6 +12,11 @@
 //   offered    -- the peer's queue pair arrives --> connected
 //   any        -- an error, or the peer has closed its queue pair --> none; the next offer has to wait
 //
+// An endpoint may have several devices. Queue pairs are connected only within a subnet. So the side that gets an
+// offer looks for a device of its own that reaches the offered queue pair. If there is none, it answers that it
+// has no queue pair, and the next offer is that of another device. One device at a time reads the bytes of a peer.
+// If this device fails, another one takes its place.
+//
 // A queue pair that fails is destroyed before the receives that used it pull the rest of their messages in
 // frames. Therefore the device never writes to a buffer that the application has got back. The device does
 // not read a message after its completion either: conceal() takes the memory away from the device first.
@@ -42,6 +47,17 @@ namespace cluster::verbs {
 using transport::Peer;
 
 class VerbsTransport;
+class ReaderConnection;
+
+/// A device of this side, and its queue pairs.
+struct ReaderDevice {
+  link::OpenReadDevice open;
+  std::unique_ptr<link::ReadDevice> device;                          ///< null while the device is not open
+  std::unordered_map<std::uint32_t, ReaderConnection*> connections;  ///< by the number of the queue pair
+  Time open_at{};                                                    ///< when the device may be opened again
+  Time ask_at{};
+  bool said_keeps_nothing = false;
+};
 
 /// The queue pair for one peer.
 class ReaderConnection final : public transport::TransportPeer, public carrier::DeviceReads {
@@ -95,8 +111,11 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
   static constexpr Duration kSilenceMax = 900ms;
   static constexpr Duration kOfferAgain = 3s;  ///< the time after a failure before the next offer
 
-  bool create();
-  bool connect(const wire::Segment& segment);
+  bool create(ReaderDevice& device);
+  bool offer();
+  bool have_queue_pair_for(const link::QueuePairEnd& peer, bool answers);
+  bool connect(const link::QueuePairEnd& peer, bool needs_checksums);
+  void give_up_queue_pair();
   void send_ours();
   void send_closed(std::uint32_t theirs);
   void send(const wire::Segment& segment);
@@ -108,6 +127,8 @@ class ReaderConnection final : public transport::TransportPeer, public carrier::
 
   VerbsTransport& owner_;
   Peer& peer_;
+  ReaderDevice* device_ = nullptr;  ///< the device of the queue pair, or null if there is none
+  std::size_t offered_ = 0;         ///< index of the device that the next offer tries first
   link::QueuePairEnd ours_;
   std::uint32_t theirs_ = 0;      ///< the peer's queue pair, or 0 while not connected
   bool needs_checksums_ = false;  ///< the peer's device is not exact
@@ -125,9 +146,9 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   /// further peer needs its place.
   static constexpr std::size_t kQueuePairsMax = 256;
 
-  VerbsTransport(const transport::TransportContext& context, link::OpenReadDevice open,
-                 std::size_t queue_pairs_max = kQueuePairsMax)
-      : context_(context), open_(std::move(open)), queue_pairs_max_(queue_pairs_max) {}
+  /// `devices`: opens each of the devices, the best first.
+  VerbsTransport(const transport::TransportContext& context, std::vector<link::OpenReadDevice> devices,
+                 std::size_t queue_pairs_max = kQueuePairsMax);
   ~VerbsTransport() override;
 
   const char* name() const override { return "verbs"; }
@@ -137,7 +158,7 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   bool look_for(Peer&) override { return false; }
   void assist(Peer& peer) override;
   void close(Peer& peer) override;
-  void report_device(transport::DeviceStats& stats) const override;
+  void report_devices(std::vector<transport::DeviceStats>& stats) const override;
   bool holds(const Peer& peer) const override;
 
   bool receive(transport::Turn& turn) override;
@@ -157,26 +178,27 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
 
   void on_ready(bool trouble) override;
   Time now() const { return context_.environment.clock.now(); }
-  bool have_device();
-  void give_back(const char* why);
-  void ask_device(Time now);
+  bool have(ReaderDevice& device);
+  void give_back(ReaderDevice& device, const char* why);
+  void review(ReaderDevice& device, Time now);
   /// The next review asks the device.
-  void suspect_device() { ask_at_ = review_at_ = Time{}; }
+  void suspect(ReaderDevice& device) { device.ask_at = review_at_ = Time{}; }
   bool have_place();
-  bool add(ReaderConnection& connection, std::uint32_t queue_pair);
-  void remove(std::uint32_t queue_pair);
+  static bool add(ReaderDevice& device, ReaderConnection& connection, std::uint32_t queue_pair);
+  static void remove(ReaderDevice& device, std::uint32_t queue_pair);
+  /// Calls visit(connection) for each queue pair.
+  template <typename Visit>
+  void each_connection(Visit&& visit) const {
+    for (const ReaderDevice& device : devices_) {
+      for (const auto& [number, each] : device.connections) visit(*each);
+    }
+  }
 
   const transport::TransportContext& context_;
-  link::OpenReadDevice open_;
+  std::vector<ReaderDevice> devices_;  ///< their number does not change
   std::size_t queue_pairs_max_;
-  std::unique_ptr<link::ReadDevice> device_;
-  std::unordered_map<std::uint32_t, ReaderConnection*>
-      connections_;          ///< those with a queue pair, by its number
   std::size_t reading_ = 0;  ///< reads in progress
-  bool said_keeps_nothing_ = false;
-  Time open_at_{};
   Time review_at_{};
-  Time ask_at_{};
 };
 
 }  // namespace cluster::verbs

@@ -40,7 +40,6 @@ std::size_t listed_size(std::uint8_t rails, std::uint32_t features) {
 
 constexpr std::size_t kMtuLeast = 128;  ///< half of the MTU that has the code 1
 constexpr std::uint8_t kMtuCodeMax = 5;
-constexpr std::uint32_t kQueuePairEnd = 1u << 24;
 
 VerbsBlock verbs_at(const std::byte* at) {
   VerbsBlock block;
@@ -56,9 +55,8 @@ std::optional<std::size_t> checked_verbs(ConstBytes in) {
     const VerbsBlock block = verbs_at(in.data() + size);
     if (size == 0) left += block.more;
     if (block.kind != static_cast<std::uint8_t>(Gid::roce_v2)) continue;
-    const std::uint32_t number = block.queue_pair;
     const bool no_gid = std::ranges::all_of(block.gid, [](std::uint8_t byte) { return byte == 0; });
-    if (number == 0 || number >= kQueuePairEnd || no_gid || block.mtu == 0 || block.mtu > kMtuCodeMax)
+    if (!is_queue_pair_number(block.queue_pair) || no_gid || block.mtu == 0 || block.mtu > kMtuCodeMax)
       return std::nullopt;
   }
   return size;

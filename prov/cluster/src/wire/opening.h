@@ -89,6 +89,8 @@ inline constexpr std::uint32_t kQueueKey = 0x2c1f0000;
 /// The largest number of queue pairs that an endpoint names. Readers ignore the blocks beyond this number.
 inline constexpr std::size_t kVerbsMax = 4;
 
+constexpr bool is_queue_pair_number(std::uint32_t number) { return number != 0 && number < 1u << 24; }
+
 /// A queue pair, and the size of the longest frame that it can receive.
 struct VerbsAddress {
   SocketAddress address;

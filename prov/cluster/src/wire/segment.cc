@@ -54,6 +54,7 @@ constexpr Shape kShapes[kSegmentKindLast + 1] = {
     {kId | kPeerId | kOffset | kTotal | kKey, 0, false, false},                             // queue_pair
     {kPeerId | kOffset | kTotal | kKey, 0, true, false},                                    // expose_region
     {kId | kTotal, kMore, false, false},                                                    // device_over
+    {kId | kPeerId, 0, true, false},                                                        // new_queue_pair
 };
 
 struct Common {

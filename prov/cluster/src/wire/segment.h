@@ -63,8 +63,11 @@ enum class SegmentKind : std::uint8_t {
   expose_region,
   /// My device reads nothing more under your grant `id`. It has read `total` bytes.
   device_over,
+  /// Instead of the queue pair number `peer_id` (from 0) of my opening, I now have the queue pair `id`, at the
+  /// same GID.
+  new_queue_pair,
 };
-inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::device_over);
+inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::new_queue_pair);
 /// Returns true for the kinds that belong to groups. The engine's groups process them.
 constexpr bool of_group(SegmentKind kind) {
   return kind >= SegmentKind::group_join && kind <= SegmentKind::group_end;

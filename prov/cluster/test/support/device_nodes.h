@@ -28,15 +28,21 @@ class DeviceTest : public EngineTest {
     settings.device_reads = true;
     return settings;
   }
-  NodeKind with_device() {
+  NodeKind with_devices(std::initializer_list<FakeDeviceFabric*> fabrics) {
     NodeKind kind = also;
-    kind.further_transports.emplace_back([this](const transport::TransportContext& context) {
-      return std::make_unique<verbs::VerbsTransport>(context, FakeReadDevice::opener(fabric), places);
+    std::vector<link::OpenReadDevice> devices;
+    for (FakeDeviceFabric* const each : fabrics) devices.push_back(FakeReadDevice::opener(*each));
+    kind.further_transports.emplace_back([this, devices](const transport::TransportContext& context) {
+      return std::make_unique<verbs::VerbsTransport>(context, devices, places);
     });
     return kind;
   }
   std::unique_ptr<Node> node(const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch) {
-    return std::make_unique<Node>(network, name, peer, epoch, nullptr, settings(), with_device());
+    return node(name, peer, epoch, {&fabric});
+  }
+  std::unique_ptr<Node> node(const SocketAddress& name, const SocketAddress& peer, std::uint64_t epoch,
+                             std::initializer_list<FakeDeviceFabric*> fabrics) {
+    return std::make_unique<Node>(network, name, peer, epoch, nullptr, settings(), with_devices(fabrics));
   }
   static void begin_send(Node& from, const std::vector<std::byte>& bytes, std::uint64_t to = 0) {
     const ConstBytes slice = bytes;

@@ -26,6 +26,7 @@ struct FakeDeviceFabric {
   std::size_t refused_at = kNever;  ///< the number of the read that the device does not take
   bool silent = false;              ///< no read ends
   bool exact = true;
+  std::byte subnet{77};  ///< a device reaches only the devices of its own fabric
   bool opens = true;
   bool creates = true;
   bool connects = true;
@@ -50,8 +51,8 @@ struct FakeDeviceFabric {
     bool broken = false;   ///< its reads fail
     bool refuses = false;  ///< it takes no reads
   };
-  std::map<std::uint32_t, Memory> memory;
-  std::map<std::uint32_t, Pair> pairs;
+  std::map<std::uint32_t, Memory> memory = {};
+  std::map<std::uint32_t, Pair> pairs = {};
   std::uint32_t last_number = 100;
   std::uint32_t last_key = 7000;
 
@@ -85,13 +86,14 @@ class FakeReadDevice final : public link::ReadDevice {
     if (!fabric_.creates || fabric_.gone) return std::nullopt;
     ++fabric_.created;
     link::QueuePairEnd end{.number = ++fabric_.last_number, .mtu = 3, .reads = 4};
-    end.gid[15] = std::byte{77};
+    end.gid[15] = fabric_.subnet;
     fabric_.pairs[end.number] = {};
     own_.push_back(end.number);
     return end;
   }
+  bool reaches(const link::QueuePairEnd& peer) const override { return peer.gid[15] == fabric_.subnet; }
   bool connect(const link::QueuePairEnd& ours, const link::QueuePairEnd& peer) override {
-    if (!fabric_.connects || peer.gid[15] != std::byte{77}) return false;
+    if (!fabric_.connects || !reaches(peer)) return false;
     FakeDeviceFabric::Pair& pair = fabric_.pairs.at(ours.number);
     pair.sequence = ours.sequence;
     pair.peer = peer;

@@ -14,6 +14,7 @@
 //   FAKE_VERBS_FAIL    names of calls that fail, such as "ibv_create_qp,ibv_create_ah"
 //   FAKE_VERBS_ERRNO   errno of these calls; EPERM if unset
 //   FAKE_VERBS_FAULT   NAME@N: the fault happens at the Nth call that the fault names below
+//   FAKE_VERBS_ONCE    if set, the fault happens only once in the process
 //   FAKE_VERBS_LATE    if set, the data of a send is read and leaves only at the next call
 //   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
 //   FAKE_VERBS_SOFT    if set, the device has the vendor number of soft-RoCE
@@ -93,6 +94,13 @@ Fault fault_of_environment() {
   const std::size_t split = text.find('@');
   if (split == std::string::npos) return {};
   return {text.substr(0, split), std::stoul(text.substr(split + 1))};
+}
+
+/// Returns true if the fault happens at the call with this number.
+bool happens(const Fault& fault, unsigned long number) {
+  static std::atomic<bool> happened{false};
+  if (number != fault.at) return false;
+  return !happened.exchange(true) || std::getenv("FAKE_VERBS_ONCE") == nullptr;
 }
 
 bool fails(const char* call) {
@@ -334,13 +342,15 @@ int post_read(QueuePair* queue, ibv_send_wr* request, ibv_send_wr** refused);
 
 int post_send(ibv_qp* qp, ibv_send_wr* request, ibv_send_wr** refused) {
   const Fault fault = fault_of_environment();
+  const bool of_sends = !fault.name.starts_with("read_");
   auto* const queue = whole<QueuePair>(qp);
   if (qp->qp_type == IBV_QPT_RC) return post_read(queue, request, refused);
   Context* const context = queue->context;
   perform(queue);
   for (; request != nullptr; request = request->next) {
     *refused = request;
-    if (++context->posted == fault.at) begin_fault(context, fault.name);
+    ++context->posted;
+    if (of_sends && happens(fault, context->posted)) begin_fault(context, fault.name);
     if (qp->state != IBV_QPS_RTS && qp->state != IBV_QPS_ERR) return EINVAL;
     if (std::exchange(context->post_error_due, false)) return EIO;
     if (queue->pending.size() >= queue->cap.max_send_wr) return ENOMEM;
@@ -690,7 +700,8 @@ int post_read(QueuePair* queue, ibv_send_wr* request, ibv_send_wr** refused) {
   for (; request != nullptr; request = request->next) {
     *refused = request;
     const Fault fault = fault_of_environment();
-    const bool due = ++context->reads == fault.at;
+    ++context->reads;
+    const bool due = fault.name.starts_with("read_") && happens(fault, context->reads);
     if (queue->base.state != IBV_QPS_RTS || (due && fault.name == "read_refused")) return EINVAL;
     if (queue->reliable->in_progress >= queue->cap.max_send_wr) return ENOMEM;
     if (request->opcode != IBV_WR_RDMA_READ || request->num_sge != 1) return EINVAL;

@@ -83,6 +83,23 @@ TEST_F(VerbsPath, ItsFailureNeverCountsAgainstThePeer) {
   EXPECT_FALSE(paths[1].validator.validated());
 }
 
+TEST_F(VerbsPath, LeadsToTheNewQueuePairAfterItWasReplaced) {
+  validate();
+  const SocketAddress next = queue_pair(kPeer, 19);
+  paths.on_peer_queue_pair(Time(1ms), peer[1], next);
+  EXPECT_EQ(paths[1].address.to, next);
+  EXPECT_EQ(paths[1].frame_max, 1024u);
+  EXPECT_FALSE(paths.has_queue_pair()) << "it has not answered";
+  EXPECT_TRUE(std::ranges::find(paths.validated_addresses(), peer[1]) == paths.validated_addresses().end());
+  const auto challenge = paths.challenge_due(Time(2ms));
+  ASSERT_TRUE(challenge);
+  EXPECT_EQ(challenge->to.to, next);
+  paths.on_response(Time(3ms), Time(3ms), {peer[1], {}, false, 1}, true);
+  EXPECT_FALSE(paths.has_queue_pair()) << "the answer comes from the former queue pair";
+  paths.on_response(Time(4ms), Time(4ms), {next, {}, false, 1}, true);
+  EXPECT_TRUE(paths.has_queue_pair());
+}
+
 TEST_F(VerbsPath, IsPreferredWhileItWorksIfTheRailIs) {
   std::vector<Rail> preferring = own;
   preferring[1].preferred = true;

@@ -179,6 +179,48 @@ TEST_F(VerbsLink, AReceiveThatFailsEndsTheLink) {
   EXPECT_NE(left().world.log.text().find("a receive has failed"), std::string::npos);
 }
 
+TEST_F(VerbsLink, ADeviceThatIsBackIsUsedWithANewQueuePair) {
+  open_both();
+  std::vector<SocketAddress> moves;
+  left().link->on_move([&](std::uint8_t, const SocketAddress& now) { moves.push_back(now); });
+  {
+    const Variable set("FAKE_VERBS_FAULT", "remove@20");
+    send_until([&] {
+      left().link->before_sleep();
+      return !left().link->has_carrier();
+    });
+  }
+  const auto is_back = [&] {
+    left().link->before_sleep();
+    left().poll();
+    return left().link->has_carrier();
+  };
+  {
+    const Variable shorter("FAKE_VERBS_MTU", "2");
+    const Time until = left().world.clock.now() + 1500ms;
+    while (left().world.clock.now() < until) EXPECT_FALSE(is_back()) << "it carries only shorter frames now";
+  }
+  EXPECT_TRUE(test::eventually(is_back));
+  ASSERT_EQ(moves.size(), 1U);
+  EXPECT_NE(moves[0], left().name());
+  EXPECT_TRUE(moves[0].same_host(left().name()));
+  EXPECT_NE(left().world.log.text().find("is used again"), std::string::npos);
+  link::Path to_left;
+  to_left.to = moves[0];
+  const auto arrives = [&](Station& from, const link::Path& to, Station& at, std::uint32_t number) {
+    from.send(to, {numbered(number, 64)});
+    return test::eventually([&] {
+      from.poll();
+      const std::vector<Numbered> frames = at.poll();
+      return !frames.empty() && frames.back().number == number;
+    });
+  };
+  for (std::uint32_t number = 100; number < 900; number += 2) {
+    ASSERT_TRUE(arrives(left(), to_right_, right(), number)) << number;
+    ASSERT_TRUE(arrives(right(), to_left, left(), number + 1)) << number;
+  }
+}
+
 TEST_F(VerbsLink, APortThatIsDownComesBack) {
   const Variable set("FAKE_VERBS_FAULT", "port_down@5");
   open_both();

@@ -112,8 +112,8 @@ struct Lane {
     for (Interface& each : list_interfaces()) {
       if (!each.loopback) continue;
       const SocketAddress address = test::loopback(SocketAddress::Family::v4);
-      here = open_verbs_reader(FAKE_IBVERBS, each, address, reason);
-      there = open_verbs_reader(FAKE_IBVERBS, each, address, reason);
+      here = open_verbs_reader(FAKE_IBVERBS, each, address, 0, reason);
+      there = open_verbs_reader(FAKE_IBVERBS, each, address, 0, reason);
       break;
     }
     ASSERT_TRUE(here != nullptr && there != nullptr) << reason;

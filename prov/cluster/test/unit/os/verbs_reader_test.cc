@@ -43,7 +43,7 @@ class VerbsReader : public ::testing::Test {
  protected:
   std::unique_ptr<link::ReadDevice> open(std::string& reason) const {
     for (Interface& each : list_interfaces()) {
-      if (each.loopback) return open_verbs_reader(FAKE_IBVERBS, each, address_, reason);
+      if (each.loopback) return open_verbs_reader(FAKE_IBVERBS, each, address_, 96 + 8, reason);
     }
     return nullptr;
   }
@@ -101,6 +101,21 @@ class VerbsReader : public ::testing::Test {
   std::vector<std::byte> sent_ = pattern(300'000);
   std::vector<std::byte> got_ = std::vector<std::byte>(sent_.size());
 };
+
+TEST_F(VerbsReader, ReachesItsOwnSubnet) {
+  std::string reason;
+  here_ = open(reason);
+  ASSERT_NE(here_, nullptr) << reason;
+  QueuePairEnd peer = *here_->create();
+  EXPECT_TRUE(here_->reaches(peer));
+  peer.gid[15] = std::byte{99};
+  EXPECT_TRUE(here_->reaches(peer));
+  peer.gid[12] = std::byte{99};
+  EXPECT_FALSE(here_->reaches(peer)) << "an address of another subnet";
+  peer.gid = {};
+  peer.gid[0] = std::byte{0xfd};
+  EXPECT_FALSE(here_->reaches(peer)) << "an IPv6 address";
+}
 
 TEST_F(VerbsReader, ReadsWhatThePeerExposes) {
   connect();

@@ -46,16 +46,16 @@ TEST(EndpointReport, TheDeviceThatReads) {
   Report report;
   report_endpoint(setup, seen, report);
   for (const Record& record : report) EXPECT_NE(record.kind(), "reader") << "no device is open";
-  seen.device = {.name = "rxe0/1",
-                 .queue_pairs = 3,
-                 .queue_pairs_max = 256,
-                 .hits = 10,
-                 .misses = 4,
-                 .dropped = 1,
-                 .entries = 2,
-                 .bytes = 5000,
-                 .bytes_max = 1'000'000,
-                 .keeps_nothing_because = {}};
+  seen.devices = {{.name = "rxe0/1",
+                   .queue_pairs = 3,
+                   .queue_pairs_max = 256,
+                   .hits = 10,
+                   .misses = 4,
+                   .dropped = 1,
+                   .entries = 2,
+                   .bytes = 5000,
+                   .bytes_max = 1'000'000,
+                   .keeps_nothing_because = {}}};
   report.clear();
   report_endpoint(setup, seen, report);
   const auto reader =

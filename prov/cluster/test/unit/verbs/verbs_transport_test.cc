@@ -26,12 +26,13 @@ TEST_F(VerbsTransportTest, TheDeviceReadsLongMessages) {
 }
 
 TEST_F(VerbsTransportTest, ReportsTheDevice) {
-  EXPECT_EQ(a->engine.stats()->device.name, "") << "it is not open yet";
+  EXPECT_TRUE(a->engine.stats()->devices.empty()) << "it is not open yet";
   connect();
   const engine::EndpointStats seen = *a->engine.stats();
-  EXPECT_EQ(seen.device.name, "fake/1");
-  EXPECT_EQ(seen.device.queue_pairs, 1u);
-  EXPECT_EQ(seen.device.queue_pairs_max, places);
+  ASSERT_EQ(seen.devices.size(), 1u);
+  EXPECT_EQ(seen.devices[0].name, "fake/1");
+  EXPECT_EQ(seen.devices[0].queue_pairs, 1u);
+  EXPECT_EQ(seen.devices[0].queue_pairs_max, places);
   EXPECT_EQ(a->logged("keeps no registrations"), 1u);
 }
 
@@ -215,6 +216,80 @@ TEST_F(VerbsTransportTest, ADeviceThatIsRemovedIsGivenBackAndOpenedAgain) {
   exchange(kLong, 5);
   EXPECT_EQ(a->counters().device_reads, 2u);
   EXPECT_GT(fabric.opened, opened);
+}
+
+struct SeveralDevices : VerbsTransportTest {
+  ~SeveralDevices() override {  // the nodes use the devices until they end
+    a = nullptr;
+    b = nullptr;
+  }
+  void begin(std::initializer_list<FakeDeviceFabric*> of_a, std::initializer_list<FakeDeviceFabric*> of_b) {
+    a = nullptr;
+    b = nullptr;
+    a = node(kA, kB, 3000, of_a);
+    b = node(kB, kA, 4000, of_b);
+  }
+  FakeDeviceFabric other{.subnet = std::byte{78}};
+};
+
+TEST_F(SeveralDevices, TheOfferedOneIsAnsweredByOneOfItsSubnet) {
+  begin({&other}, {&fabric, &other});
+  exchange(kLong, 1);
+  exchange(kLong, 2);
+  EXPECT_EQ(a->counters().device_reads, 1u);
+  EXPECT_EQ(fabric.created, 0u);
+}
+
+TEST_F(SeveralDevices, TheNextOfferIsThatOfAnotherOne) {
+  begin({&fabric, &other}, {&other});
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    exchange(kLong, seed);
+    clock.advance(5s);
+  }
+  EXPECT_GE(a->counters().device_reads, 1u);
+  EXPECT_GE(fabric.created, 1u) << "it was offered, and no device of the peer reaches it";
+  EXPECT_TRUE(fabric.pairs.empty());
+}
+
+TEST_F(SeveralDevices, OffersOfTwoSubnetsMeet) {
+  begin({&fabric, &other}, {&other});
+  for (unsigned seed = 0; seed < 2; ++seed) {
+    const std::vector<std::byte> from_a = pattern(kLong, seed), from_b = pattern(kLong, seed + 5);
+    std::vector<std::byte> at_a(kLong), at_b(kLong);
+    begin_receive(*a, at_a);
+    begin_receive(*b, at_b);
+    begin_send(*a, from_a);
+    begin_send(*b, from_b);
+    std::size_t arrived = 0;
+    pass_until([&] { return (arrived += take(a->received).size() + take(b->received).size()) == 2; }, *a, *b);
+    EXPECT_TRUE(at_a == from_b && at_b == from_a);
+  }
+  EXPECT_EQ(a->counters().device_reads + b->counters().device_reads, 2u);
+  EXPECT_TRUE(fabric.pairs.empty());
+}
+
+TEST_F(SeveralDevices, AnotherOneTakesThePlaceOfOneThatIsLost) {
+  begin({&fabric, &other}, {&fabric, &other});
+  connect();
+  EXPECT_EQ(other.created, 0u);
+  fabric.gone = true;
+  exchange(kLong, 3);
+  clock.advance(5s);
+  exchange(kLong, 4);
+  exchange(kLong, 5);
+  EXPECT_EQ(a->counters().device_reads, 2u);
+  EXPECT_EQ(other.created, 2u);
+  EXPECT_EQ(fabric.misuses + other.misuses, 0u);
+}
+
+TEST_F(SeveralDevices, NoneOfTheSameSubnetIsConnected) {
+  begin({&fabric}, {&other});
+  for (unsigned seed = 0; seed < 4; ++seed) {
+    exchange(kLong, seed);
+    clock.advance(5s);
+  }
+  EXPECT_EQ(a->counters().device_reads + a->counters().device_reads_failed, 0u);
+  EXPECT_TRUE(fabric.pairs.empty() && other.pairs.empty());
 }
 
 TEST_F(VerbsTransportTest, NoDeviceWritesToABufferThatWasGivenBack) {

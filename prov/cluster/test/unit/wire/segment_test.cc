@@ -59,6 +59,7 @@ constexpr Rule kRules[] = {
     {SegmentKind::queue_pair, 0, false, false},
     {SegmentKind::expose_region, 0, true, false},
     {SegmentKind::device_over, segment_flag::kMore, false, false},
+    {SegmentKind::new_queue_pair, 0, true, false},
 };
 
 /// All fields that a segment of this kind and flags carries, each with a value of its own.
@@ -72,11 +73,12 @@ Segment filled(const Rule& rule, std::uint8_t flags) {
     return std::find(kinds.begin(), kinds.end(), rule.kind) != kinds.end();
   };
   if (is_one_of({announce, pull, done, write, write_announce, failed, atomic, fetched, expose, exposed,
-                 queue_pair, device_over}) ||
+                 queue_pair, device_over, new_queue_pair}) ||
       segment.confirm()) {
     segment.id = 0xB1B2B3B4;
   }
-  if (is_one_of({pull, bulk, read, read_failed, placed, expose, exposed, queue_pair, expose_region}))
+  if (is_one_of({pull, bulk, read, read_failed, placed, expose, exposed, queue_pair, expose_region,
+                 new_queue_pair}))
     segment.peer_id = 0xC1C2C3C4;
   if (is_one_of({pull, bulk, write, write_announce, read, placed, atomic, fetched, expose, exposed,
                  queue_pair, expose_region}))
