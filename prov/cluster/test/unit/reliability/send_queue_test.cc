@@ -144,7 +144,7 @@ struct GatheringTest : SendQueueTest {
     add(wire::SegmentKind::eager, 0, 8, PayloadMode::copy);
     EXPECT_FALSE(queue.may_coalesce()) << "nothing is in flight";
     queue.close_open_frame();
-    window.on_sent(nth(0), TransmissionNumber(1), Time{});
+    window.on_sent(nth(0), TransmissionNumber{1}, Time{});
   }
   /// Adds messages of `length` bytes until no more should wait. Returns how many.
   int until_enough(std::size_t length) {
@@ -175,7 +175,7 @@ TEST_F(GatheringTest, ManyMessagesLeaveInAFewFullFrames) {
   EXPECT_GE(until_enough(64), 48);
   EXPECT_LE(window.queued(), 4u);
   queue.close_open_frame();
-  while (window.queued() != 0) window.on_sent(window.next(), TransmissionNumber(2), Time{});
+  while (window.queued() != 0) window.on_sent(window.next(), TransmissionNumber{2}, Time{});
   EXPECT_GE(until_enough(64), 48) << "what has left does not count";
 }
 
