@@ -1,8 +1,8 @@
 // Matrix product over PVM: `pvm_matrix ORDER TASKS [NANOSECONDS]`; prints the seconds, after every element
 // has been compared.
 //
-// The master sends all of B and a block of rows of A to each task, which sends back its rows of the product. The elements are small
-// integers, so the sums are exact and the order of the additions does not matter.
+// The master sends all of B and a block of rows of A to each task, which sends back its rows of the product.
+// The elements are small integers, so the sums are exact and the order of the additions does not matter.
 //
 // With NANOSECONDS, the tasks compute a first product, which is not timed. For the second one they sleep so
 // long for each element, and send the first one again. So a machine with fewer processors than tasks shows

@@ -1,7 +1,7 @@
-// Two endpoints with a key, and between them a host that has not the key: it decides which of their frames arrive, when,
-// how often and altered in which way, and adds frames of its own, right in form where the form is known. What comes out
-// of a sealed link was handed in at the other one for it, unaltered and once. The host may also be a router
-// that gives frames another source, and brings back what is sent there.
+// Two endpoints with a key, and between them a host that has not the key: it decides which of their frames
+// arrive, when, how often and altered in which way, and adds frames of its own, right in form where the form
+// is known. What comes out of a sealed link was handed in at the other one for it, unaltered and once. The
+// host may also be a router that gives frames another source, and brings back what is sent there.
 #include <memory>
 #include <set>
 

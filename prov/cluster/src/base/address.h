@@ -57,8 +57,8 @@ class SocketAddress {
     return std::memcmp(ip_.data(), other.ip_.data(), sizeof ip_) == 0 && family_ == other.family_ &&
            (scope_ == other.scope_ || verbs());
   }
-  /// Returns true if both addresses are of the same family, and their IP addresses or GIDs have the same first
-  /// `bits` bits.
+  /// Returns true if both addresses are of the same family, and their IP addresses or GIDs have the same
+  /// first `bits` bits.
   bool same_prefix(const SocketAddress& other, unsigned bits) const;
   /// Returns the IP address in network byte order, or the GID. The result has 4 or 16 bytes; it is empty for
   /// an empty address.

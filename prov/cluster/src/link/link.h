@@ -216,8 +216,8 @@ class Link {
   /// The handler must register descriptors() again wherever they are watched, because the same numbers may
   /// now refer to new sockets.
   virtual void on_move(const MoveHandler&) {}
-  /// Tells the link that this queue pair belongs to the peer with this IP address. A link that seals frames has
-  /// to know that, because its associations know only IP addresses of peers.
+  /// Tells the link that this queue pair belongs to the peer with this IP address. A link that seals frames
+  /// has to know that, because its associations know only IP addresses of peers.
   virtual void note_queue_pair(const SocketAddress& queue_pair, const SocketAddress& peer) {
     static_cast<void>(queue_pair);
     static_cast<void>(peer);

@@ -167,8 +167,8 @@ class PathManager {
   /// Called after the peer has answered a challenge from `now_at`, which replaces the peer's address
   /// `before`.
   void on_peer_move(Time now, const SocketAddress& before, const link::Path& now_at);
-  /// Called after the peer has replaced its queue pair `before`. The paths to it lead to the queue pair `after`
-  /// from now on, and are validated again.
+  /// Called after the peer has replaced its queue pair `before`. The paths to it lead to the queue pair
+  /// `after` from now on, and are validated again.
   void on_peer_queue_pair(Time now, const SocketAddress& before, const SocketAddress& after);
 
   // --- choice ---

@@ -86,8 +86,8 @@ NetworkTransport::NetworkTransport(const transport::TransportContext& context,
 /// Called in a turn, after the link has got another address. Announces the new address to all peers, even to
 /// idle ones. Otherwise the next message of an idle peer would go to the former address.
 ///
-/// A new queue pair is announced over the other paths, which still work. So the two sides find each other even
-/// if both have new queue pairs. Later openings name the new queue pair, too.
+/// A new queue pair is announced over the other paths, which still work. So the two sides find each other
+/// even if both have new queue pairs. Later openings name the new queue pair, too.
 void NetworkTransport::on_move(std::uint8_t link, const SocketAddress& address) {
   for (const int descriptor : parts_.link->descriptors()) {
     waiter_.unwatch(descriptor);

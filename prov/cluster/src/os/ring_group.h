@@ -72,8 +72,7 @@ class RingGroup {
   /// Takes a place for the frames to `address`. `members_max`: the limit on the number of owned places of
   /// this kind. `blocks`: the wanted size of a new ring. If the rings of the group would then take too much
   /// memory, or if the number of the group is not 0, the new ring has only one block. An inherited ring keeps
-  /// its size. On failure, returns null and
-  /// writes the cause to `reason`.
+  /// its size. On failure, returns null and writes the cause to `reason`.
   static std::unique_ptr<RingSeat> take(const std::shared_ptr<RingGroup>& group, RingKind kind,
                                         const SocketAddress& address, const RingLayout& layout,
                                         std::size_t blocks, std::size_t members_max, std::string& reason);

@@ -23,8 +23,8 @@ using VerbsHandle = std::unique_ptr<Object, VerbsDeleter<Object>>;
 /// Opens the device of this name. Returns null and sets errno on failure.
 VerbsHandle<ibv_context> open_verbs_device(const VerbsLibrary& library, const std::string& name);
 
-/// Looks again for a port that was found before: a port of the device with the same name that has the same GID.
-/// Returns nullopt if there is none.
+/// Looks again for a port that was found before: a port of the device with the same name that has the same
+/// GID. Returns nullopt if there is none.
 std::optional<VerbsPort> find_verbs_port_again(const VerbsLibrary& library, const VerbsPort& known);
 
 /// Returns true if this node has a device of this name.

@@ -10,9 +10,9 @@
 //
 // An error ends only the link. If the device or the queue pair fails, the link logs one line, gives the
 // device back, drops all frames and reports each peer's path as failed. While the port is down, the link
-// drops frames, and it works again when the port is up. A link whose device has failed looks for the device at
-// intervals. If the device is back under the same name, with the same GID, the link opens a new queue pair and
-// calls the handler of on_move().
+// drops frames, and it works again when the port is up. A link whose device has failed looks for the device
+// at intervals. If the device is back under the same name, with the same GID, the link opens a new queue pair
+// and calls the handler of on_move().
 #pragma once
 
 #include <atomic>

@@ -155,8 +155,8 @@ class Flow {
   void on_own_queue_pair(std::size_t number, const SocketAddress& now) {
     handshake_.replace_own_queue_pair(number, now);
   }
-  /// Handles a segment of the kind new_queue_pair: the peer has replaced the queue pair with this number in its
-  /// opening by the one with the number `queue_pair`. Returns false if the peer names no such queue pair.
+  /// Handles a segment of the kind new_queue_pair: the peer has replaced the queue pair with this number in
+  /// its opening by the one with the number `queue_pair`. Returns false if the peer names no such queue pair.
   bool on_peer_queue_pair(Time now, std::size_t number, std::uint32_t queue_pair);
   /// Returns how often an address of the peer was replaced.
   std::uint32_t peer_moves() const { return peer_moves_; }

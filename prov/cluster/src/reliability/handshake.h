@@ -154,8 +154,8 @@ class Handshake {
     if (number < queue_pairs_.size()) queue_pairs_[number].address = now;
   }
   /// Called after the peer has replaced the queue pair with this number in its opening by another one at the
-  /// same GID, which has the number `now`. Returns the address of the former queue pair. Returns nothing if the
-  /// peer has no such queue pair, or if nothing changes.
+  /// same GID, which has the number `now`. Returns the address of the former queue pair. Returns nothing if
+  /// the peer has no such queue pair, or if nothing changes.
   std::optional<SocketAddress> replace_peer_queue_pair(std::size_t number, std::uint32_t now);
 
   /// Returns how many frames may be in flight or wait at the peer behind a gap.

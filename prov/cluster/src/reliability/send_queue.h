@@ -142,7 +142,8 @@ class SendQueue final : public carrier::Carrier {
   /// A burst of this many frames shares the cost of one call well enough. While a longer burst is gathered,
   /// the peer would have nothing to do.
   static constexpr std::size_t kGoodBurst = 16;
-  /// So many segments take both sides longer than a call. They leave in fewer frames, too, once these are full.
+  /// Once this many segments wait and the open frame is full, they leave, even in fewer frames than
+  /// kGoodBurst: to deliver them takes the peer longer than a call.
   static constexpr std::size_t kGatheredMax = 48;
 
   const Handshake& handshake_;

@@ -98,7 +98,8 @@ void SealedLink::readdress(std::uint8_t link, const SocketAddress& now) {
   groups_.clear();
 }
 
-/// Returns the IP address of the peer to which the queue pair belongs, or an empty address if that is unknown.
+/// Returns the IP address of the peer to which the queue pair belongs, or an empty address if that is
+/// unknown.
 const SocketAddress& SealedLink::owner_of(const SocketAddress& queue_pair) const {
   static const SocketAddress unknown;
   const auto found = queue_pairs_.find(queue_pair);
@@ -372,10 +373,10 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   return true;
 }
 
-/// Marks an ICMP error as vouched if it quotes one of our association requests. Only hosts on the path know the
-/// salt in that request, so no other host can forge such an error. Names a peer behind a translator by the
-/// address by which the user knows the peer. A translator has no port for the peer after it has changed its
-/// translation, so an error that says so does not show that the peer's process has ended.
+/// Marks an ICMP error as vouched if it quotes one of our association requests. Only hosts on the path know
+/// the salt in that request, so no other host can forge such an error. Names a peer behind a translator by
+/// the address by which the user knows the peer. A translator has no port for the peer after it has changed
+/// its translation, so an error that says so does not show that the peer's process has ended.
 std::size_t SealedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   for (link::PathError& error : errors.first(read)) {

@@ -17,8 +17,8 @@
 //
 // A queue pair of an RDMA device belongs to the peer that the user names (note_queue_pair()). The association
 // for the peer's IP address seals frames to the queue pair. Frames from the queue pair must open with an
-// association of that peer. No association is set up over a queue pair, and no frame to a queue pair waits for
-// an association.
+// association of that peer. No association is set up over a queue pair, and no frame to a queue pair waits
+// for an association.
 //
 // Invariant: the link returns a frame only if the frame has the flag kSealed and has opened with a new
 // counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it. If a

@@ -129,8 +129,8 @@ class Transport {
   /// Returns the name of the transport that users read, as a string literal: "shm", "self", or the name of a
   /// link.
   virtual const char* name() const = 0;
-  /// Returns the name for this peer. It differs from name() if the transport has a better path to this peer than
-  /// to most.
+  /// Returns the name for this peer. It differs from name() if the transport has a better path to this peer
+  /// than to most.
   virtual const char* name_for(const Peer&) const { return name(); }
   /// Returns false if the transport is never the way to another endpoint.
   virtual bool reaches_others() const { return true; }

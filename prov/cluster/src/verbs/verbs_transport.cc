@@ -124,8 +124,9 @@ bool ReaderConnection::connect(const link::QueuePairEnd& peer, bool needs_checks
   return true;
 }
 
-/// If the queue pair that this side has offered cannot reach the peer's, makes one of a device that can. Keeps the
-/// offer if there is no such device. `answers`: the peer has connected its queue pair with the offered one already.
+/// If the queue pair that this side has offered cannot reach the peer's, makes one of a device that can.
+/// Keeps the offer if there is no such device. `answers`: the peer has connected its queue pair with the
+/// offered one already.
 bool ReaderConnection::have_queue_pair_for(const link::QueuePairEnd& peer, bool answers) {
   if (open() && (answers || device_->device->reaches(peer))) return true;
   if (!owner_.context_.peers.is_member(peer_.channel)) return false;

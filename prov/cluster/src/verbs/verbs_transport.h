@@ -12,10 +12,10 @@
 //   offered    -- the peer's queue pair arrives --> connected
 //   any        -- an error, or the peer has closed its queue pair --> none; the next offer has to wait
 //
-// An endpoint may have several devices. Queue pairs are connected only within a subnet. So the side that gets an
-// offer looks for a device of its own that reaches the offered queue pair. If there is none, it answers that it
-// has no queue pair, and the next offer is that of another device. One device at a time reads the bytes of a peer.
-// If this device fails, another one takes its place.
+// An endpoint may have several devices. Queue pairs are connected only within a subnet. So the side that gets
+// an offer looks for a device of its own that reaches the offered queue pair. If there is none, it answers
+// that it has no queue pair, and the next offer is that of another device. One device at a time reads the
+// bytes of a peer. If this device fails, another one takes its place.
 //
 // A queue pair that fails is destroyed before the receives that used it pull the rest of their messages in
 // frames. Therefore the device never writes to a buffer that the application has got back. The device does

@@ -63,8 +63,8 @@ enum class SegmentKind : std::uint8_t {
   expose_region,
   /// My device reads nothing more under your grant `id`. It has read `total` bytes.
   device_over,
-  /// Instead of the queue pair number `peer_id` (from 0) of my opening, I now have the queue pair `id`, at the
-  /// same GID.
+  /// Instead of the queue pair number `peer_id` (from 0) of my opening, I now have the queue pair `id`, at
+  /// the same GID.
   new_queue_pair,
 };
 inline constexpr std::uint8_t kSegmentKindLast = static_cast<std::uint8_t>(SegmentKind::new_queue_pair);

@@ -68,6 +68,18 @@ class DeviceTest : public EngineTest {
     }
     EXPECT_TRUE(reached);
   }
+  /// Both send at once.
+  void exchange_both_ways(std::size_t size, unsigned seed) {
+    const std::vector<std::byte> from_a = pattern(size, seed), from_b = pattern(size, seed + 5);
+    std::vector<std::byte> at_a(size), at_b(size);
+    begin_receive(*a, at_a);
+    begin_receive(*b, at_b);
+    begin_send(*a, from_a);
+    begin_send(*b, from_b);
+    std::size_t arrived = 0;
+    pass_until([&] { return (arrived += take(a->received).size() + take(b->received).size()) == 2; }, *a, *b);
+    EXPECT_TRUE(at_a == from_b && at_b == from_a);
+  }
   /// Sends a message from b to a, and checks that it arrives, once and intact.
   void exchange(std::size_t size, unsigned seed) {
     const std::vector<std::byte> sent = pattern(size, seed);

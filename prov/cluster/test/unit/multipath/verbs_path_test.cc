@@ -1,18 +1,13 @@
 // Paths between queue pairs, beside IP paths: what they carry, and what their failure means.
 #include <string>
 
+#include "support/queue_pair_address.h"
 #include "unit/multipath/path_manager_fixture.h"
 
 namespace cluster::multipath {
 namespace {
 
-SocketAddress queue_pair(int node, std::uint32_t number) {
-  std::byte gid[SocketAddress::kGidBytes]{};
-  gid[10] = gid[11] = std::byte{0xff};
-  gid[12] = std::byte{10};
-  gid[15] = static_cast<std::byte>(node);
-  return SocketAddress::queue_pair(gid, number);
-}
+using test::queue_pair;
 
 struct VerbsPath : testing::Test {
   void join() {

@@ -1,5 +1,5 @@
-// Whole engines with an RDMA device beside Ethernet: frames take the path between the queue pairs, with a key as
-// well. A queue pair may be replaced in mid-session, even on both sides at once.
+// Whole engines with an RDMA device beside Ethernet: frames take the path between the queue pairs, with a key
+// as well. A queue pair may be replaced in mid-session, even on both sides at once.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -9,6 +9,7 @@
 #include "multipath/link_bundle.h"
 #include "seal/sealed_link.h"
 #include "support/fake_network.h"
+#include "support/queue_pair_address.h"
 #include "support/seal_keys.h"
 
 namespace cluster::engine {
@@ -16,20 +17,13 @@ namespace {
 
 using test::FakeLink;
 using test::FakeNetwork;
+using test::queue_pair;
 
 constexpr std::size_t kMtu = 1024;
 
 SocketAddress name_of(int node) {
   const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(node)};
   return SocketAddress::v4(ip, 9228);
-}
-
-SocketAddress queue_pair(int node, std::uint32_t number) {
-  std::byte gid[SocketAddress::kGidBytes]{};
-  gid[10] = gid[11] = std::byte{0xff};
-  gid[12] = std::byte{10};
-  gid[15] = static_cast<std::byte>(node);
-  return SocketAddress::queue_pair(gid, number);
 }
 
 struct DeviceNode {

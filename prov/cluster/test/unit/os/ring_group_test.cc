@@ -1,5 +1,5 @@
-// Many endpoints of a host with a ring each, in one process and in several: each receives exactly its own frames, whoever
-// joins, leaves or is killed. Needs root.
+// Many endpoints of a host with a ring each, in one process and in several: each receives exactly its own
+// frames, whoever joins, leaves or is killed. Needs root.
 #include "os/ring_group.h"
 
 #include <fcntl.h>
@@ -349,8 +349,8 @@ TEST_F(RingGroups, AStoppedMemberDoesNotHoldUpOneThatJoins) {
   reaches(ranks);
 }
 
-/// Every 20 ms two members are killed at once, wherever they are, and two join. The others receive each frame at the first
-/// attempt. RING_GROUP_SECONDS: how long.
+/// Every 20 ms two members are killed at once, wherever they are, and two join. The others receive each frame
+/// at the first attempt. RING_GROUP_SECONDS: how long.
 TEST_F(RingGroups, MembersComeAndGoUnderTraffic) {
   const char* const wanted = std::getenv("RING_GROUP_SECONDS");
   const Duration length = std::chrono::seconds(wanted != nullptr ? std::atoi(wanted) : 3);

@@ -53,17 +53,7 @@ TEST_F(VerbsTransportTest, ManyMessagesAtOnce) {
 }
 
 TEST_F(VerbsTransportTest, BothSidesOfferAtOnce) {
-  for (unsigned seed = 0; seed < 2; ++seed) {
-    const std::vector<std::byte> from_a = pattern(kLong, seed), from_b = pattern(kLong, seed + 5);
-    std::vector<std::byte> at_a(kLong), at_b(kLong);
-    begin_receive(*a, at_a);
-    begin_receive(*b, at_b);
-    begin_send(*a, from_a);
-    begin_send(*b, from_b);
-    std::size_t arrived = 0;
-    pass_until([&] { return (arrived += take(a->received).size() + take(b->received).size()) == 2; }, *a, *b);
-    EXPECT_TRUE(at_a == from_b && at_b == from_a);
-  }
+  for (unsigned seed = 0; seed < 2; ++seed) exchange_both_ways(kLong, seed);
   EXPECT_EQ(a->counters().device_reads, 1u);
   EXPECT_EQ(b->counters().device_reads, 1u);
   EXPECT_EQ(fabric.created, 2u);
@@ -253,17 +243,7 @@ TEST_F(SeveralDevices, TheNextOfferIsThatOfAnotherOne) {
 
 TEST_F(SeveralDevices, OffersOfTwoSubnetsMeet) {
   begin({&fabric, &other}, {&other});
-  for (unsigned seed = 0; seed < 2; ++seed) {
-    const std::vector<std::byte> from_a = pattern(kLong, seed), from_b = pattern(kLong, seed + 5);
-    std::vector<std::byte> at_a(kLong), at_b(kLong);
-    begin_receive(*a, at_a);
-    begin_receive(*b, at_b);
-    begin_send(*a, from_a);
-    begin_send(*b, from_b);
-    std::size_t arrived = 0;
-    pass_until([&] { return (arrived += take(a->received).size() + take(b->received).size()) == 2; }, *a, *b);
-    EXPECT_TRUE(at_a == from_b && at_b == from_a);
-  }
+  for (unsigned seed = 0; seed < 2; ++seed) exchange_both_ways(kLong, seed);
   EXPECT_EQ(a->counters().device_reads + b->counters().device_reads, 2u);
   EXPECT_TRUE(fabric.pairs.empty());
 }

@@ -9,10 +9,13 @@
 #include <memory>
 #include <vector>
 
+#include "support/queue_pair_address.h"
 #include "wire/frame.h"
 
 namespace cluster::wire {
 namespace {
+
+using test::queue_pair;
 
 Opening sample(bool v6) {
   std::array<std::byte, 16> ip{};
@@ -108,13 +111,6 @@ TEST(Opening, NamesASiblingBehindFurtherAddresses) {
   bytes[bytes.size() - sizeof(RailBlock)] = std::byte{5};  // of no known family
   EXPECT_EQ(wire::decode(bytes, out, rails), 0u);
   EXPECT_TRUE(read_sibling(sample(false), {}).empty());
-}
-
-SocketAddress queue_pair(int host, std::uint32_t number) {
-  std::byte gid[SocketAddress::kGidBytes]{};
-  gid[10] = gid[11] = std::byte{0xff};
-  gid[15] = static_cast<std::byte>(host);
-  return SocketAddress::queue_pair(gid, number);
 }
 
 void append(std::vector<std::byte>& bytes, const VerbsBlock& block) {
