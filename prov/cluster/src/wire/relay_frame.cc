@@ -52,12 +52,11 @@ std::optional<RelayMessage> decode_relay(ConstBytes frame) {
 
 std::size_t tagged_frame(ConstBytes datagram, RelayTag& tag) {
   FrameHeader header;
-  if (datagram.size() < sizeof header + sizeof(SealTrailer) + sizeof tag) return 0;
+  if (datagram.size() < sizeof header + sizeof tag) return 0;
   std::memcpy(&header, datagram.data(), sizeof header);
   const std::size_t length = header.length;
   const bool sealed = header.magic == kMagic && header.version == kVersion &&
-                      (header.flags & frame_flag::kSealed) != 0 &&
-                      length >= sizeof header + sizeof(SealTrailer);
+                      (header.flags & frame_flag::kSealed) != 0 && length >= sizeof header;
   if (!sealed || length + sizeof tag > datagram.size()) return 0;
   std::memcpy(&tag, datagram.data() + length, sizeof tag);
   return tag.magic == kRelayMagic ? length : 0;

@@ -80,7 +80,8 @@ inline ConstBytes relay_tagged_part(ConstBytes frame) {
 }
 
 /// Returns the length of the frame at the beginning of a datagram that a RelayTag follows, and copies the tag
-/// to `tag`. Returns 0 if the datagram does not begin with a sealed frame and a tag.
+/// to `tag`. Returns 0 if the datagram does not begin with a frame that has the flag kSealed,
+/// and a tag. (A notice of the seal has this flag, but no trailer.)
 std::size_t tagged_frame(ConstBytes datagram, RelayTag& tag);
 
 }  // namespace cluster::wire
