@@ -154,7 +154,7 @@ class RelayHarness {
   test::FakeLink link_{network_, relay_name_};
   std::shared_ptr<const relay::RelayKey> key_ =
       relay::relay_keys(fuzz::credentials(seal::Mode::auth, 'k').keys).front();
-  relay::Relay relay_{{{key_}}, link_, world_.environment(), {.members = 3}};
+  relay::Relay relay_{std::vector<relay::JobRelayKeys>{{key_}}, link_, world_.environment(), {.members = 3}};
   std::vector<Frame> recorded_;
   std::map<SocketAddress, wire::RelayMessage, Less> offers_;
   std::set<SocketAddress, Less> joined_;                ///< sources from which an endpoint has joined
