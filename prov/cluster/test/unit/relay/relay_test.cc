@@ -20,7 +20,7 @@ SocketAddress host(int last, std::uint16_t port = 9228) {
   return SocketAddress::v4(ip, port);
 }
 
-const SocketAddress kA = host(1), kB = host(2), kRelay = host(9), kStranger = host(66);
+const SocketAddress kFirst = host(1), kSecond = host(2), kRelayAt = host(9), kStranger = host(66);
 
 class RelayTest : public ::testing::Test {
  protected:
@@ -31,9 +31,9 @@ class RelayTest : public ::testing::Test {
     relay = std::make_unique<Relay>(std::vector<JobRelayKeys>{{key}, {key_of_another_job}}, link,
                                     world.environment(), limits);
   }
-  void send(const SocketAddress& from, ConstBytes bytes, const SocketAddress& to = kRelay) {
-    test::FakeLink link(network, from);
-    link::send_frame(link, bytes, {to});
+  void send(const SocketAddress& from, ConstBytes bytes, const SocketAddress& to = kRelayAt) {
+    test::FakeLink source(network, from);
+    link::send_frame(source, bytes, {to});
     pass();
   }
   void pass(Duration time = 1ms) {
@@ -118,7 +118,7 @@ class RelayTest : public ::testing::Test {
 
   test::FakeEnvironment world;
   test::FakeNetwork network{world.clock, 1};
-  test::FakeLink link{network, kRelay};
+  test::FakeLink link{network, kRelayAt};
   std::shared_ptr<const RelayKey> key = relay_keys(test::credentials({kSecret}).keys).front();
   Limits limits{.members = 4};
   std::shared_ptr<const RelayKey> key_of_another_job =
@@ -130,138 +130,138 @@ class RelayTest : public ::testing::Test {
 };
 
 TEST_F(RelayTest, ForwardsBetweenMembers) {
-  const std::uint32_t a = join(kA, host(50)), b = join(kB, kB);
+  const std::uint32_t a = join(kFirst, host(50)), b = join(kSecond, kSecond);
   EXPECT_EQ(relay->members(), 2u);
-  const Bytes there = tagged(a, kB), back = tagged(b, kA, wire::kRelayHops, 1300);
+  const Bytes there = tagged(a, kSecond), back = tagged(b, kFirst, wire::kRelayHops, 1300);
   send(host(50), there);
-  const std::vector<Bytes> at_b = received(kB);
+  const std::vector<Bytes> at_b = received(kSecond);
   ASSERT_EQ(at_b.size(), 1u);
-  expect_forwarded(there, at_b.front(), b, kA);
-  send(kB, back);
+  expect_forwarded(there, at_b.front(), b, kFirst);
+  send(kSecond, back);
   const std::vector<Bytes> at_a = received(host(50));
   ASSERT_EQ(at_a.size(), 1u);
-  expect_forwarded(back, at_a.front(), a, kB);
+  expect_forwarded(back, at_a.front(), a, kSecond);
   EXPECT_EQ(relay->totals().frames, 2u);
   EXPECT_EQ(relay->totals().refused, 0u);
 }
 
 TEST_F(RelayTest, WhatTheKernelHasJoinedIsForwardedFrameByFrame) {
-  const std::uint32_t a = join(kA, kA);
-  join(kB, kB);
+  const std::uint32_t a = join(kFirst, kFirst);
+  join(kSecond, kSecond);
   for (const bool segments : {true, false}) {
     network.conditions.joined = true;
     network.conditions.segments = segments;
-    test::FakeLink from(network, kA);
-    for (int i = 0; i < 5; ++i) link::send_frame(from, tagged(a, kB), {kRelay});
+    test::FakeLink from(network, kFirst);
+    for (int i = 0; i < 5; ++i) link::send_frame(from, tagged(a, kSecond), {kRelayAt});
     pass();
-    EXPECT_EQ(received(kB).size(), 5u);
+    EXPECT_EQ(received(kSecond).size(), 5u);
   }
 }
 
 TEST_F(RelayTest, AStrangerGetsNothing) {
-  const std::uint32_t a = join(kA, kA);
-  join(kB, kB);
+  const std::uint32_t a = join(kFirst, kFirst);
+  join(kSecond, kSecond);
   const auto other = relay_keys(test::credentials({"a third key, not"}).keys).front();
   send(kStranger, other->seal(message(FrameKind::relay_request, kStranger)));
   wire::RelayFrame forged = key->seal(message(FrameKind::relay_request, kStranger));
   forged[40] ^= std::byte{1};
   send(kStranger, forged);
-  send(kStranger, tagged(a, kB));      // the number of a member, but another source
-  send(kStranger, tagged(a + 1, kB));  // no member
+  send(kStranger, tagged(a, kSecond));      // the number of a member, but another source
+  send(kStranger, tagged(a + 1, kSecond));  // no member
   send(kStranger, ConstBytes(forged).first(20));
   EXPECT_TRUE(received(kStranger).empty());
-  EXPECT_TRUE(received(kB).empty());
+  EXPECT_TRUE(received(kSecond).empty());
   EXPECT_EQ(relay->members(), 2u);
   EXPECT_EQ(relay->totals().refused, 5u);
 }
 
 TEST_F(RelayTest, AReplayedRequestCostsOneAnswerAndAReplayedJoinNothing) {
-  const wire::RelayFrame request = key->seal(message(FrameKind::relay_request, kA));
+  const wire::RelayFrame request = key->seal(message(FrameKind::relay_request, kFirst));
   send(kStranger, request);
   const std::vector<Bytes> answers = received(kStranger);
   ASSERT_EQ(answers.size(), 1u);
   EXPECT_LE(answers.front().size(), request.size());
   EXPECT_EQ(relay->members(), 0u);
-  const wire::RelayFrame genuine = join_for(offer_to(kA, kA));
+  const wire::RelayFrame genuine = join_for(offer_to(kFirst, kFirst));
   send(kStranger, genuine);  // before the genuine one arrives
   EXPECT_TRUE(received(kStranger).empty());
   EXPECT_EQ(relay->members(), 0u);
-  send(kA, genuine);
-  EXPECT_EQ(answer(kA).kind, FrameKind::relay_joined);
+  send(kFirst, genuine);
+  EXPECT_EQ(answer(kFirst).kind, FrameKind::relay_joined);
   send(kStranger, genuine);
   EXPECT_TRUE(received(kStranger).empty());
-  const std::uint32_t b = join(kB, kB);
-  send(kB, tagged(b, kA));
-  EXPECT_EQ(received(kA).size(), 1u) << "the member has kept its source";
+  const std::uint32_t b = join(kSecond, kSecond);
+  send(kSecond, tagged(b, kFirst));
+  EXPECT_EQ(received(kFirst).size(), 1u) << "the member has kept its source";
 }
 
 TEST_F(RelayTest, JoiningTwiceChangesNothing) {
-  const wire::RelayFrame frame = join_for(offer_to(kA, kA));
-  send(kA, frame);
-  const std::uint32_t first = answer(kA).member;
-  send(kA, frame);
-  EXPECT_EQ(answer(kA).member, first);
-  EXPECT_EQ(join(kA, kA), first);
+  const wire::RelayFrame frame = join_for(offer_to(kFirst, kFirst));
+  send(kFirst, frame);
+  const std::uint32_t first = answer(kFirst).member;
+  send(kFirst, frame);
+  EXPECT_EQ(answer(kFirst).member, first);
+  EXPECT_EQ(join(kFirst, kFirst), first);
   EXPECT_EQ(relay->members(), 1u);
 }
 
 TEST_F(RelayTest, ACookieIsValidForAWhile) {
-  const wire::RelayFrame frame = join_for(offer_to(kA, kA));
+  const wire::RelayFrame frame = join_for(offer_to(kFirst, kFirst));
   pass(Relay::kCookieInterval);
-  send(kA, frame);
-  EXPECT_EQ(answer(kA).kind, FrameKind::relay_joined);
+  send(kFirst, frame);
+  EXPECT_EQ(answer(kFirst).kind, FrameKind::relay_joined);
   pass(2 * Relay::kCookieInterval);
-  send(kA, frame);
-  EXPECT_TRUE(received(kA).empty());
+  send(kFirst, frame);
+  EXPECT_TRUE(received(kFirst).empty());
 }
 
 TEST_F(RelayTest, AMemberWhoseSourceHasChangedJoinsAgain) {
-  const std::uint32_t a = join(kA, host(50, 1000)), b = join(kB, kB);
-  EXPECT_EQ(join(kA, host(50, 1001)), a);
-  send(kB, tagged(b, kA));
+  const std::uint32_t a = join(kFirst, host(50, 1000)), b = join(kSecond, kSecond);
+  EXPECT_EQ(join(kFirst, host(50, 1001)), a);
+  send(kSecond, tagged(b, kFirst));
   EXPECT_TRUE(received(host(50, 1000)).empty());
   EXPECT_EQ(received(host(50, 1001)).size(), 1u);
-  send(host(50, 1000), tagged(a, kB));
-  EXPECT_TRUE(received(kB).empty()) << "the former source is no source of a member";
+  send(host(50, 1000), tagged(a, kSecond));
+  EXPECT_TRUE(received(kSecond).empty()) << "the former source is no source of a member";
 }
 
 TEST_F(RelayTest, AFrameHasOneHop) {
-  const std::uint32_t a = join(kA, kA), b = join(kB, kB);
-  send(kA, tagged(a, kB));
-  Bytes forwarded = received(kB).at(0);
+  const std::uint32_t a = join(kFirst, kFirst), b = join(kSecond, kSecond);
+  send(kFirst, tagged(a, kSecond));
+  Bytes forwarded = received(kSecond).at(0);
   wire::RelayTag tag;
   ASSERT_NE(wire::tagged_frame(forwarded, tag), 0u);
-  tag.peer = wire::rail_block(kA);  // as if b were another relay
+  tag.peer = wire::rail_block(kFirst);  // as if b were another relay
   std::memcpy(forwarded.data() + forwarded.size() - sizeof tag, &tag, sizeof tag);
-  send(kB, forwarded);
+  send(kSecond, forwarded);
   EXPECT_EQ(std::uint32_t{tag.member}, b);
-  EXPECT_TRUE(received(kA).empty());
+  EXPECT_TRUE(received(kFirst).empty());
   EXPECT_EQ(relay->totals().refused, 1u);
 }
 
 TEST_F(RelayTest, MembersOfDifferentJobsDoNotReachEachOther) {
-  const std::uint32_t a = join(kA, kA);
+  const std::uint32_t a = join(kFirst, kFirst);
   std::swap(key, key_of_another_job);
-  join(kB, kB);
+  join(kSecond, kSecond);
   std::swap(key, key_of_another_job);
-  send(kA, tagged(a, kB));
-  EXPECT_TRUE(received(kB).empty());
-  join(kB, kB);
-  send(kA, tagged(a, kB));
-  EXPECT_EQ(received(kB).size(), 1u);
+  send(kFirst, tagged(a, kSecond));
+  EXPECT_TRUE(received(kSecond).empty());
+  join(kSecond, kSecond);
+  send(kFirst, tagged(a, kSecond));
+  EXPECT_EQ(received(kSecond).size(), 1u);
 }
 
 TEST_F(RelayTest, NoMemberTakesTheShareOfOthers) {
   constexpr std::size_t kFrame = 1000;
   limits.bytes_per_second = 1'000'000;
   restart();
-  const std::uint32_t a = join(kA, kA), b = join(kB, kB);
+  const std::uint32_t a = join(kFirst, kFirst), b = join(kSecond, kSecond);
   join(host(3), host(3));
   std::size_t of_a = 0, of_b = 0, rounds = 0;
   for (const Time end = clock().now() + 3s; clock().now() < end; ++rounds) {
-    for (int i = 0; i < 20; ++i) send(kA, tagged(a, host(3), wire::kRelayHops, kFrame));
+    for (int i = 0; i < 20; ++i) send(kFirst, tagged(a, host(3), wire::kRelayHops, kFrame));
     of_a += received(host(3)).size();
-    if (rounds % 10 == 0) send(kB, tagged(b, host(3), wire::kRelayHops, kFrame));
+    if (rounds % 10 == 0) send(kSecond, tagged(b, host(3), wire::kRelayHops, kFrame));
     of_b += received(host(3)).size();
   }
   EXPECT_EQ(of_b, (rounds + 9) / 10) << "b sends less than its share, so it loses nothing";
@@ -283,11 +283,11 @@ TEST_F(RelayTest, TheNumberOfMembersIsLimited) {
 }
 
 TEST_F(RelayTest, ForgetsSilentMembers) {
-  join(kA, kA);
+  join(kFirst, kFirst);
   pass(Relay::kSilentMax / 2);
-  join(kB, kB);
+  join(kSecond, kSecond);
   pass(Relay::kSilentMax / 2);
-  send(kStranger, tagged(1, kB));
+  send(kStranger, tagged(1, kSecond));
   EXPECT_EQ(relay->members(), 1u);
 }
 
