@@ -332,8 +332,4 @@ bool check_run(RunView& run, Bytes into, Integrity integrity) {
   return right > 1;
 }
 
-bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out, Integrity integrity) {
-  return match_run(bytes, first, out) && check_run(out, {}, integrity);
-}
-
 }  // namespace cluster::wire
