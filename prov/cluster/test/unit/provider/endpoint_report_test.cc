@@ -88,8 +88,8 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   far.flow = reliability::FlowStats{};
   far.flow->heard_at = Time(2s);
   far.flow->paths.resize(2);
-  far.flow->paths[1] = {.link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false};
-  far.flow->paths[1].relay = node(7);
+  far.flow->paths[1] = {
+      .link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false, .relay = node(7)};
   engine::PeerStats near;
   near.name = node(1).with_port(1);
   near.carrier = "shm";
