@@ -56,6 +56,13 @@ class ClusterKey(unittest.TestCase):
         self.assertIn(words, result.stderr)
         self.assertEqual(result.stderr.count("\n"), 1)
 
+    def test_the_relay_key_follows_from_the_key_of_the_job(self):
+        relay_key = self.key("--job", "1", "--relay")
+        job = hmac.new(b"cluster provider, seal version 1", bytes.fromhex(self.key("--job", "1")), hashlib.sha256).digest()
+        self.assertEqual(relay_key, hmac.new(job, b"relay\x01", hashlib.sha256).hexdigest())
+        self.assertNotEqual(relay_key, self.key("--job", "2", "--relay"))
+        self.assert_refused(self.run_command("--job", "1", "--relay", "program"), "not both", 2)
+
     def test_a_key_is_hmac_of_the_name_of_the_job(self):
         with open(self.secret, encoding="ascii") as file:
             secret = bytes.fromhex(file.read().strip())

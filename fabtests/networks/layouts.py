@@ -11,10 +11,12 @@ import sys
 import time
 from collections.abc import Callable
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), ".."))
+HERE = os.path.dirname(os.path.realpath(__file__))
+for part in ("..", os.path.join("..", "life")):
+    sys.path.insert(0, os.path.join(HERE, part))
+import life_process  # noqa: E402
 import virtual_nodes  # noqa: E402
 
-HERE = os.path.dirname(os.path.realpath(__file__))
 KEYED = {"FI_CLUSTER_KEY": "0123456789abcdef" * 2}
 FORGOTTEN_TIMES, FORGOTTEN_EACH_SECONDS = 5, 0.5
 TUNNEL_MTU = 1420  # as WireGuard chooses it
@@ -296,3 +298,68 @@ def killed_router():
                             f"until ping -q -c 1 -W 1 {SUBNETS[node]}.1; do :; done")
 
     return Network(made.cluster, 3, cut=lambda: take_over(5, 4), mend=lambda: take_over(4, 5))
+
+
+class Relays:
+    """Processes of the job that are relays, one on each of these nodes."""
+
+    def __init__(self, made, *nodes):
+        self.made, self.processes = made, {}
+        for node in nodes:
+            self.begin(node)
+
+    def begin(self, node):
+        settings = KEYED | {"FI_CLUSTER_RELAY": "yes", "FI_LOG_LEVEL": "info"}
+        self.processes[node] = life_process.Process(self.made.cluster.command(node), **settings)
+
+    def kill(self, node=None):
+        for each in [node] if node else list(self.processes):
+            process = self.processes.pop(each)
+            process.kill()
+            process.close()
+
+    def wait(self):
+        """As a helper of a Network: nothing is left after kill()."""
+
+
+def relays_between_networks():
+    """Three networks, each with one node, and two machines that are in all of them. A router forwards only TCP, for the launcher.
+    One of the relays on the two machines dies. Their service addresses are the same for all nodes."""
+    made = Builder(6, "relays")
+    made.bare(1, 2, 3, 4, 5, 6)
+    for relay in (4, 5):
+        made.sh(relay, f"ip link add service type bridge; ip addr add {SUBNETS[9]}.{relay}/32 dev service; ip link set service up")
+    for node in (1, 2, 3):
+        made.switched(f"net{node}", node, 4, 5, 6)
+        made.address(node, f"net{node}", f"{SUBNETS[node]}.1/24")
+        made.address(6, f"net{node}", f"{SUBNETS[node]}.254/24")
+        made.sh(node, f"ip route add default via {SUBNETS[node]}.254")
+        for relay in (4, 5):
+            made.address(relay, f"net{node}", f"{SUBNETS[node]}.{relay}/24")
+            made.sh(node, f"ip route add {SUBNETS[9]}.{relay} via {SUBNETS[node]}.{relay}")
+    made.forwards(6)
+    made.rules(6, "forward", "meta l4proto tcp accept", "drop")
+    relays = Relays(made, 4, 5)
+    return Network(made.cluster, 3, KEYED | {"FI_CLUSTER_RELAYS": f"{SUBNETS[9]}.4,{SUBNETS[9]}.5"}, cut=lambda: relays.kill(4),
+                   mend=lambda: relays.begin(4), helpers=[relays])
+
+
+def relay_between_translators():
+    """Two nodes, each behind a router that gives its UDP the router's own address, and a relay that both routers see. TCP passes
+    unchanged, for the launcher."""
+    made = Builder(5, "translators")
+    made.bare(1, 2, 3, 4, 5)
+    made.switched("outside", 3, 4, 5)
+    for node, router in ((1, 3), (2, 4)):
+        made.cable(node, "eth0", router, "inside")
+        made.address(node, "eth0", f"{SUBNETS[node]}.1/24")
+        made.address(router, "inside", f"{SUBNETS[node]}.254/24")
+        made.address(router, "outside", f"{SUBNETS[5]}.{router}/24")
+        made.sh(node, f"ip route add default via {SUBNETS[node]}.254")
+        made.sh(router, f"ip route add {SUBNETS[3 - node]}.0/24 via {SUBNETS[5]}.{7 - router}")
+        made.rules(router, "postrouting", "oifname outside meta l4proto udp masquerade", kind="nat")
+        made.rules(router, "forward", "ct state established,related accept", "meta l4proto tcp accept", "iifname inside accept", "drop",
+                   table="gate")
+    made.address(5, "outside", f"{SUBNETS[5]}.5/24")
+    made.forwards(3, 4)
+    return Network(made.cluster, 2, KEYED | {"FI_CLUSTER_RELAYS": f"{SUBNETS[5]}.5"}, helpers=[Relays(made, 5)])

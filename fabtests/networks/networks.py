@@ -61,6 +61,8 @@ ROWS = [
     Row("three networks, one of two routers dies", layouts.killed_router, still=5.0),
     Row("address translation on one side, with a key", layouts.translation_with_a_key, short=True),
     Row("translator changes its ports in mid-job", layouts.translator_changes_its_ports, short=True),
+    Row("three networks joined by two relays, one of which dies", layouts.relays_between_networks, still=2.0),
+    Row("translators on both sides, and a relay", layouts.relay_between_translators),
     Row("address translation on one side, without a key", layouts.translation_without_a_key, short=True,
         known="without a key, nothing proves who the caller is (docs/design/28-translation.md)",
         says="a router between the nodes changes this node's address"),

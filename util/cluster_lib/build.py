@@ -36,6 +36,7 @@ _PACKAGES = {"agent": "python3-psutil python3-prometheus-client",
 _PATHS = {
     "cluster-fi": "prov/cluster/libcluster-fi.so", "cluster-info": "util/info/cluster-info",
     "cluster-dissect": "util/dissect/cluster-dissect", "cluster-ip": "util/ip/cluster-ip",
+    "cluster-relay": "util/relay/cluster-relay",
     "fabric_perf": "fabtests/perf/fabric_perf", "bare_perf": "fabtests/perf/bare_perf", "mpi_perf": "fabtests/perf/mpi_perf",
     "mpi_check": "fabtests/mpi/mpi_check", "mpi_scale": "fabtests/mpi/mpi_scale", "gauss_mpi": "fabtests/mpi/gauss_mpi",
     "matmul": "fabtests/mpi/matmul", "sleeping_yield": "fabtests/perf/libsleeping_yield.so", "gauss_perf": "fabtests/perf/gauss_perf",

@@ -72,6 +72,13 @@ def derive(secret, name):
     return hmac.new(secret, b"cluster job key\0" + name.encode(), hashlib.sha256).hexdigest()
 
 
+def relay_key(key):
+    """The relay key of a job's key, both in hexadecimal digits. A relay needs no more, and cannot open frames with it (HKDF, RFC 5869,
+    as in prov/cluster/src/seal/job_key.h)."""
+    job = hmac.new(b"cluster provider, seal version 1", bytes.fromhex(key), hashlib.sha256).digest()
+    return hmac.new(job, b"relay\1", hashlib.sha256).hexdigest()
+
+
 def write_private(path, text, owner=None, replace=True):
     """Writes text into a file that only its owner can ever read; the file appears whole or not at all."""
     beside = f"{path}.{secrets.token_hex(8)}"

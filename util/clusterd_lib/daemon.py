@@ -21,6 +21,7 @@ from .operations import Operations
 from .passed_sockets import Passed
 from .protocol import wire
 from .protocol.agent import Agent
+from .relay import Relay
 from .remote import Remote
 from .reports import Reports
 from .survey import Survey
@@ -52,6 +53,7 @@ class Daemon:
         self.roles = roles.Roles(settings.look, settings.submit, settings.operate)
         self.operations = Operations(self)
         self.remote = Remote(self)
+        self.relay = Relay(settings, self.history)
         metrics = scrape.Metrics(self, self.operations.refresh_endpoints, self.operations.is_member)
         self._server = query.Server(settings.name, self.key, self.operations.answer, metrics, metrics.is_known)
         self._timer, self._due, self._tasks = None, 0.0, []
@@ -162,7 +164,7 @@ class Daemon:
         await self._server.listen("0.0.0.0", self.settings.port, self._passed.questions)
         self.agent.start(time.monotonic())
         self._arm()
-        for work in (lambda: self.survey.run(self.living), self.reports.run, self.hook.run):
+        for work in (lambda: self.survey.run(self.living), self.reports.run, self.hook.run, self.relay.run):
             self._spawn(self._again_and_again(work))
         print(f"clusterd: {self.settings.name} of cluster '{self.settings.cluster}', {len(self.survey.rails)} rails",
               flush=True)

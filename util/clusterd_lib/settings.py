@@ -64,6 +64,10 @@ def _parser():
     add("--peers", metavar="LIST", type=words_of, default=[], help="nodes to contact first, by name or address")
     add("--key-file", metavar="FILE", default=os.environ.get("CLUSTERD_KEY_FILE"),
         help="file with the key of the agents, which only its owner may read (default: $CLUSTERD_KEY_FILE; without a key nothing is signed)")
+    add("--relay", metavar="FILE", default="",
+        help="forward sealed frames between endpoints that do not reach each other, for the jobs whose relay keys are in this file, "
+             "which only its owner may read (default: no relay)")
+    add("--relay-rate", metavar="MBIT", type=int, default=10_000, help="Mbit/s of the relay (default: %(default)s)")
     add("--hook", metavar="COMMAND", default="", help="runs as COMMAND NODE STATE when the state of a node changes")
     add_roles(add)
     add("--metrics", metavar="LIST", type=words_of, default=[],
@@ -88,6 +92,8 @@ def read(arguments):
                          "run on all nodes: name one by --key-file or CLUSTERD_KEY_FILE, or none by --key-file ''")
     if not 0 < settings.port < 65536:
         raise AgentError(f"--port {settings.port}: 1 to 65535")
+    if not 0 < settings.relay_rate <= 10_000_000:
+        raise AgentError(f"--relay-rate {settings.relay_rate}: 1 to 10000000")
     settings.group = "" if settings.group == "none" else settings.group
     try:
         if settings.group and not ipaddress.IPv4Address(settings.group).is_multicast:

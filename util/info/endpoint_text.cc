@@ -98,7 +98,10 @@ std::string copies_text(const Record& peer) {
 /// Name, round trip and frames in flight of a rail; empty without one.
 std::vector<std::string> rail_cells(const Record& rail) {
   if (rail.kind() != "rail") return {"", "", ""};
-  const char* const remark = rail["up"] == "no" ? " (down)" : rail["ethertype"] == "yes" ? " (0x88b5)" : "";
+  const std::string relay = rail["relay"].empty() ? "" : " (relay " + rail["relay"] + ")";
+  const std::string remark = rail["up"] == "no"           ? " (down)"
+                             : rail["ethertype"] == "yes" ? " (0x88b5)"
+                                                          : relay;
   return {rail["interface"] + remark, duration_text(rail["rtt_ns"]),
           rail["in_flight_frames"] + "/" + rail["window_frames"]};
 }

@@ -23,6 +23,10 @@ const char* name_of(FrameKind kind) {
     case FrameKind::group_announce: return "group_announce";
     case FrameKind::sibling_request: return "sibling_request";
     case FrameKind::sibling_response: return "sibling_response";
+    case FrameKind::relay_request: return "relay_request";
+    case FrameKind::relay_offer: return "relay_offer";
+    case FrameKind::relay_join: return "relay_join";
+    case FrameKind::relay_joined: return "relay_joined";
   }
   return "unknown";
 }

@@ -57,6 +57,9 @@ void declare(CLI::App& app, CommandLine& line) {
       ->capture_default_str();
   app.add_flag("--translator", run.translator,
                "a router translates the addresses of one host, and changes them; only with --security");
+  app.add_flag("--relay", run.relay,
+               "two parts of the network are joined only by one or two relays, of which one may die; only "
+               "with --security");
   app.add_flag("--devices", run.devices, "some hosts have RDMA devices, which read long messages and fail");
   app.add_flag("!--no-frame-lane", run.frame_lane, "all messages take the general path between hosts");
   app.add_option("--trace", run.trace, "write every frame, order and completion of the run to this file");

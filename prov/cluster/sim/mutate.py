@@ -35,6 +35,8 @@ DEVICE = "device"
 REMOTE = "(remote)"
 # Mistakes whose names contain this word need a router that translates addresses.
 ROUTER = "router"
+# Mistakes in these sources need two parts of a network that only relays join.
+RELAY = "relay/"
 # Other tests prove that the unchanged sources pass. These seeds only show that the copy is complete.
 UNCHANGED_SEEDS = 20
 
@@ -107,13 +109,15 @@ def detect(tree, mutation, options):
     before = path.read_text()
     path.write_text(before.replace(old, new))
     errors = build(tree, options.jobs)
-    security = "any" if name.startswith("seal/") else "none"
+    security = "any" if name.startswith(("seal/", RELAY)) else "none"
     workload = next((word for word, places in WORKLOADS.items() if name.startswith(places)), "any")
     more = ()
     if DEVICE in mutation[0]:
         workload, more = "remote" if REMOTE in mutation[0] else "large", ("--devices",)
     if ROUTER in mutation[0]:
         more = ("--translator",)
+    if name.startswith(RELAY):
+        more = ("--relay",)
     failure = None if errors else first_failure(tree, options.seeds, options.jobs, security, workload, more)
     path.write_text(before)
     if errors:

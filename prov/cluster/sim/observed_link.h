@@ -28,6 +28,7 @@ class ObservedLink final : public link::Link {
   bool has_ethertype_path() const override { return inner_->has_ethertype_path(); }
   bool has_carrier() const override { return inner_->has_carrier(); }
   std::size_t seal_overhead() const override { return inner_->seal_overhead(); }
+  std::size_t overhead() const override { return inner_->overhead(); }
   void on_move(const MoveHandler& handler) override { inner_->on_move(handler); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;

@@ -30,6 +30,8 @@ struct Packet {
   bool ethertype = false;        ///< takes the EtherType path
   bool damaged = false;          ///< by the network
   bool forged = false;           ///< made by an attacker; `from` is the host that the attacker claims to be
+  bool relayed = false;          ///< a relay has forwarded the frame
+  HostNumber author = 0;         ///< if relayed: the host that has sent the frame to the relay
   std::uint16_t port = 0;        ///< the sender's port; 0: the usual one
   std::uint16_t to_port = 0;     ///< the receiver's port; 0: its present one
   std::uint16_t outside = 0;     ///< not 0: the source is this port of the router that translates addresses

@@ -33,11 +33,17 @@ class Partitions {
   bool stops(const Packet& packet) const {
     return all_ || std::any_of(cuts_.begin(), cuts_.end(), [&](const Cut& cut) {
              const bool spared = cut.spares_ethertype && packet.ethertype;
-             return !spared && cut.rail == packet.rail && cut.from[packet.from] && cut.to[packet.to];
+             return !spared && cut.rail == packet.rail && marked(cut.from, packet.from) &&
+                    marked(cut.to, packet.to);
            });
   }
 
  private:
+  /// Hosts beside the cluster, such as relays, are never cut off.
+  static bool marked(const std::vector<bool>& hosts, HostNumber host) {
+    return host < hosts.size() && hosts[host];
+  }
+
   std::vector<Cut> cuts_;
   bool all_ = false;
 };

@@ -8,6 +8,7 @@
 #include "sim/failure.h"
 #include "wire/admit.h"
 #include "wire/frame.h"
+#include "wire/relay_frame.h"
 
 namespace cluster::sim {
 namespace {
@@ -44,7 +45,8 @@ bool asks_or_answers(const Packet& packet) {
     case wire::FrameKind::keep_alive:
     case wire::FrameKind::alive:
     case wire::FrameKind::association_response:
-    case wire::FrameKind::association_unknown: return true;
+    case wire::FrameKind::association_unknown:
+    case wire::FrameKind::relay_offer: return true;
     default: return false;
   }
 }
@@ -53,6 +55,15 @@ bool asks_or_answers(const Packet& packet) {
 bool answers(const Packet& packet) {
   return asks_or_answers(packet) &&
          header_of(packet).kind != static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
+}
+
+/// Returns true if the two datagrams are the same frame with different tags of a relay. The seal does not
+/// protect the tag, so such a frame is a copy.
+bool only_tag_differs(ConstBytes one, ConstBytes other) {
+  wire::RelayTag tag;
+  const std::size_t frame = wire::tagged_frame(one, tag);
+  return frame != 0 && other.size() >= frame &&
+         std::equal(one.begin(), one.begin() + static_cast<std::ptrdiff_t>(frame), other.begin());
 }
 
 bool is_of_setup(const Packet& packet) {
@@ -123,6 +134,7 @@ bool PathAttacker::forge(Packet& packet) {
     case 4: draw_header(packet); break;
     default: alter(packet); break;
   }
+  if (only_tag_differs(before, packet.bytes)) packet.maker = Packet::Maker::replayer;
   return packet.bytes != before;
 }
 
@@ -133,7 +145,8 @@ bool PathAttacker::forge(Packet& packet) {
 bool PathAttacker::redirect(Packet& packet) {
   const bool elsewhere = random_.chance(500'000);
   HostNumber& end = elsewhere ? packet.to : packet.from;
-  if (!elsewhere || answers(packet)) packet.maker = Packet::Maker::replayer;
+  // On its way to a relay, a frame is for another host than the relay.
+  if (!elsewhere || answers(packet) || packet.to >= hosts_) packet.maker = Packet::Maker::replayer;
   const HostNumber before = end;
   end = static_cast<HostNumber>(random_.below(hosts_));
   return end != before;

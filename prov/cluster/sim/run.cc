@@ -83,6 +83,7 @@ void print_outcome(const Outcome& outcome, const RunOptions& options) {
   if (options.rails != 0) std::printf(" --rails %u", options.rails);
   if (options.security != "none") std::printf(" --security %s", options.security.c_str());
   if (options.translator) std::printf(" --translator");
+  if (options.relay) std::printf(" --relay");
   if (options.devices) std::printf(" --devices");
   if (!options.frame_lane) std::printf(" --no-frame-lane");
   std::printf(" --trace FILE\n");

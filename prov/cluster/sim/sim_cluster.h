@@ -11,8 +11,9 @@ namespace cluster::sim {
 
 class SimCluster {
  public:
+  /// `beside`: how many hosts are in the network, but not in the cluster.
   SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
-             RailNumber rails = 1, std::uint32_t attackers = 0);
+             RailNumber rails = 1, std::uint32_t beside = 0);
 
   /// Adds the next host. Its number is the number of hosts before it. The caller starts its process later.
   SimHost& add_host(const HostProfile& profile);

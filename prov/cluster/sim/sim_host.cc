@@ -4,7 +4,7 @@
 #include <cassert>
 #include <string>
 
-#include "seal/keep_alive_seal.h"
+#include "relay/keep_alive_answer.h"
 #include "wire/control.h"
 
 namespace cluster::sim {
@@ -216,14 +216,15 @@ void SimHost::answer_keep_alive(const Packet& packet) {
   const link::Path path{source_of(packet), {}, false};
   link::OutFrame frame;
   frame.path = &path;
-  seal::KeepAliveAnswer sealed;
+  std::array<std::byte, relay::kAnswerMax> sealed;
   wire::FrameView view;
   std::optional<wire::ControlFrame> plain;
   if (profile_.credentials) {
-    if (!seal::answer_keep_alive(*profile_.credentials, packet.bytes,
-                                 shared_.network.present_address(number_, packet.rail), sealed))
-      return;
-    frame.add(sealed);
+    const SocketAddress asked = shared_.network.present_address(number_, packet.rail);
+    const std::size_t size =
+        relay::answer_keep_alive(*profile_.credentials, packet.bytes, address_of(number_), asked, sealed);
+    if (size == 0) return;
+    frame.add(ConstBytes(sealed).first(size));
   } else {
     if (wire::admit(packet.bytes, view) != wire::Refusal::none) return;
     frame.add(plain.emplace(wire::ControlFrame::alive(view)).bytes());

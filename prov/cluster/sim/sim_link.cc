@@ -47,7 +47,10 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
     if (frame.size > frame_max_) throw SafetyFailure("a frame is longer than the link it is sent to allows");
     if (frame.path->ethertype && !ethertype_)
       throw SafetyFailure("a frame takes the EtherType path of a link without one");
-    if (!network_.send(host_, rail_, incarnation_, frame)) break;
+    const Packet* const forwarded = forwards_ ? origin_of(frame.pieces[0].data()) : nullptr;
+    if (forwarded != nullptr && forwarded->outside != 0)
+      throw SafetyFailure("a relay forwards a frame from an address from which nobody has joined");
+    if (!network_.send(host_, rail_, incarnation_, frame, forwarded)) break;
     ++taken;
   }
   return taken;
@@ -126,7 +129,9 @@ void SimLink::note_origin(const Packet& packet, std::size_t begin, bool whole) {
   origin.packet.number = packet.number;
   origin.packet.maker = packet.maker;
   origin.packet.forged = packet.forged;
-  origin.packet.from = packet.from;
+  origin.packet.from = packet.relayed ? packet.author : packet.from;
+  origin.packet.damaged = packet.damaged;
+  origin.packet.outside = packet.outside;
   origin.packet.to = packet.to;
   origin.packet.rail = packet.rail;
   origin.packet.incarnation = packet.incarnation;

@@ -28,6 +28,8 @@ class SimLink final : public link::Link {
   }
   void thin(const link::Thinning& thinning) override { thinner_.set(thinning); }
   void on_move(const MoveHandler& handler) override { moved_ = handler; }
+  /// The host is a relay: the frames that it sends lie in packets that it has read.
+  void forward_packets() { forwards_ = true; }
   /// The host has another address on this rail now.
   void note_move() { has_moved_ = true; }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
@@ -81,6 +83,7 @@ class SimLink final : public link::Link {
   Time last_arrived_{};
   RingQueue<link::PathError> path_errors_;
   bool disconnected_ = false;
+  bool forwards_ = false;
   MoveHandler moved_;
   bool has_moved_ = false;
 };

@@ -101,8 +101,14 @@ void SimNetwork::plan(Time at, Hop hop, std::unique_ptr<Packet> packet) {
   event_queue_.plan(at, *this, std::uint64_t{static_cast<std::uint8_t>(hop)} << 32 | slot);
 }
 
+bool SimNetwork::divided(const Packet& packet) const {
+  if (parts_.empty()) return false;
+  const unsigned one = parts_[packet.from], other = parts_[packet.to];
+  return one != other && one != 0 && other != 0;
+}
+
 bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnation,
-                      const link::OutFrame& frame) {
+                      const link::OutFrame& frame, const Packet* forwarded) {
   PortState& out = port_state(from, rail);
   const Time now = event_queue_.now();
   const std::size_t waiting = bytes_within(out.sends_until - now, out.port.bits_per_second);
@@ -115,7 +121,17 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->maker = Packet::Maker::endpoint;
   packet->sent_at = now;
   packet->ethertype = frame.path->ethertype;
-  packet->damaged = packet->forged = false;
+  packet->damaged = packet->forged = packet->relayed = false;
+  if (forwarded != nullptr) {
+    packet->relayed = true;
+    packet->author = forwarded->from;
+    packet->incarnation = forwarded->incarnation;
+    packet->number = forwarded->number;
+    packet->maker = forwarded->maker;
+    packet->damaged = forwarded->damaged;
+    packet->forged = forwarded->forged;
+    packet->sent_at = forwarded->sent_at;
+  }
   packet->port = out.port.moves == 0 ? 0 : present_address(from, rail).port();
   packet->to = host_of(frame.path->to) & ~kOutside;
   const bool to_router = packet->to != host_of(frame.path->to);
@@ -169,7 +185,7 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->rail = rail;
   packet->incarnation = 0;
   packet->sent_at = event_queue_.now();
-  packet->ethertype = packet->damaged = false;
+  packet->ethertype = packet->damaged = packet->relayed = false;
   packet->forged = true;
   trace_.frame(claim.icmp_error ? "forged-icmp" : "forged", *packet);
   plan(event_queue_.now() + port_state(to, rail).port.delay,
@@ -251,7 +267,7 @@ void SimNetwork::reach_switch(std::unique_ptr<Packet> packet) {
   } else if (tap_ != nullptr) {
     tap_->see(*packet);
   }
-  if (partitions_.stops(*packet)) return lose("cut", totals_.cut, std::move(packet));
+  if (partitions_.stops(*packet) || divided(*packet)) return lose("cut", totals_.cut, std::move(packet));
   PortState& in = port_state(packet->to, packet->rail);
   const Time now = event_queue_.now();
   const std::size_t size = packet->bytes.size();
@@ -310,7 +326,7 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   error->from = packet.to;
   error->to = packet.from;
   error->rail = packet.rail;
-  error->damaged = error->forged = error->ethertype = false;
+  error->damaged = error->forged = error->ethertype = error->relayed = false;
   error->port = packet.to_port;
   error->outside = packet.to_outside;
   error->to_port = error->to_outside = 0;
@@ -322,7 +338,7 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
 void SimNetwork::deliver_icmp_error(std::unique_ptr<Packet> packet) {
   const PortState& from = port_state(packet->from, packet->rail);
   const PortState& to = port_state(packet->to, packet->rail);
-  const bool cut = !packet->forged && (partitions_.stops(*packet) || from.port.down);
+  const bool cut = !packet->forged && (partitions_.stops(*packet) || divided(*packet) || from.port.down);
   if (to.node != nullptr && !cut && !to.port.down) {
     link::PathError error{source_of(*packet), Status::refused};
     error.set_quote(packet->bytes);

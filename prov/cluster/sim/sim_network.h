@@ -93,13 +93,19 @@ class SimNetwork final : public EventHandler {
   const NetworkTotals& totals() const { return totals_; }
   Time now() const { return event_queue_.now(); }
 
+  /// Divides the hosts: frames between hosts of different parts do not arrive. Hosts of part 0 see all
+  /// others.
+  void divide(std::vector<unsigned> parts) { parts_ = std::move(parts); }
   void set_tap(NetworkTap* tap) { tap_ = tap; }
+  bool translates() const { return translator_ != nullptr; }
   void set_translator(std::unique_ptr<Translator> translator) { translator_ = std::move(translator); }
   /// A frame of the tap begins at the switch, after this delay.
   void inject(const Packet& packet, Duration later);
 
-  /// Sends a frame. Returns false if the host's send queue is full.
-  bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame);
+  /// Sends a frame. Returns false if the host's send queue is full. `forwarded`: the packet in which the
+  /// frame has come, if the host is a relay, or null.
+  bool send(HostNumber from, RailNumber rail, std::uint32_t incarnation, const link::OutFrame& frame,
+            const Packet* forwarded = nullptr);
   /// What a frame of an attacker claims: that it comes from this host and port (0: the usual one).
   struct Claim {
     HostNumber from = 0;
@@ -155,6 +161,7 @@ class SimNetwork final : public EventHandler {
   void send_copies(PortState& on, const Impairment& impairment, bool twice, Time there, Hop hop,
                    const Packet& packet);
   bool leads_to_present_address(const Packet& packet);
+  bool divided(const Packet& packet) const;
   void reach_switch(std::unique_ptr<Packet> packet);
   void reach_host(std::unique_ptr<Packet> packet);
   void send_icmp_error(const Packet& packet);
@@ -169,6 +176,7 @@ class SimNetwork final : public EventHandler {
   PacketPool packets_;
   NetworkTap* tap_ = nullptr;
   std::unique_ptr<Translator> translator_;
+  std::vector<unsigned> parts_;  ///< of each host; empty: all are in one part
   std::uint16_t last_move_ = 0;
   NetworkTotals totals_;
 };

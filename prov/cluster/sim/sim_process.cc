@@ -4,6 +4,7 @@
 #include <string>
 
 #include "multipath/link_bundle.h"
+#include "relay/relayed_link.h"
 #include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "sim/sim_probe.h"
@@ -97,6 +98,13 @@ std::unique_ptr<link::Link> SimProcess::make_link(const SharedParts& shared, con
   std::unique_ptr<link::Link> link = links.size() == 1
                                          ? std::move(links.front())
                                          : std::make_unique<multipath::LinkBundle>(std::move(links));
+  if (!profile.relays.empty()) {
+    link = std::make_unique<relay::RelayedLink>(
+        std::move(link),
+        relay::RelayedSetup{*profile.credentials, addresses.front(), static_cast<std::uint8_t>(used),
+                            profile.relays},
+        environment);
+  }
   if (profile.credentials) {
     link = std::make_unique<seal::SealedLink>(std::move(link), *profile.credentials, std::move(addresses),
                                               environment);

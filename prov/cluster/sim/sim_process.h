@@ -41,6 +41,7 @@ struct HostProfile {
   Duration clock_ahead{0};
   Duration linger = 2s;                          ///< longest wait of a leaving process until it owes nothing
   std::optional<seal::Credentials> credentials;  ///< if set, it seals its frames
+  std::vector<SocketAddress> relays;             ///< that its processes use
 };
 
 /// What all hosts have in common.

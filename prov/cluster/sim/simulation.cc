@@ -46,6 +46,11 @@ RailNumber draw_rails(const RunOptions& options) {
   return options.rails != 0 ? options.rails : drawn;
 }
 
+/// How many hosts are in the network, but not in the cluster.
+std::uint32_t hosts_beside(const RunOptions& options) {
+  return (options.attack != "none" ? 1 : 0) + (options.relay ? SimRelays::draw_count(options.seed) : 0);
+}
+
 }  // namespace
 
 Simulation::Simulation(const RunOptions& options)
@@ -54,7 +59,7 @@ Simulation::Simulation(const RunOptions& options)
       plan_(draw_workload(options.workload, random_)),
       horizon_(random_.chance(700'000) ? random_.between(1ms, 30ms) : random_.between(30ms, 3s)),
       peer_timeout_(random_.chance(500'000) ? 3s : 10s),
-      cluster_(options.seed, host_count_, plan_, draw_rails(options), options.attack != "none" ? 1 : 0) {
+      cluster_(options.seed, host_count_, plan_, draw_rails(options), hosts_beside(options)) {
   if (plan_.name.empty()) throw std::invalid_argument("no workload is called " + options.workload);
   if (!draw_severity(options.faults, random_, severity_)) {
     throw std::invalid_argument("no faults are called " + options.faults);
@@ -86,7 +91,8 @@ Simulation::Simulation(const RunOptions& options)
   SeededRandom narrow_random = SeededRandom::stream(options.seed, kStreamNarrowPaths);
   draw_narrow_paths(host_count_, horizon_, cluster_.network, faults, narrow_random);
   SeededRandom moves_random = SeededRandom::stream(options.seed, kStreamMoves);
-  if (!plan_.datagrams) draw_moves(host_count_, horizon_, cluster_.network, faults, moves_random);
+  if (!plan_.datagrams && !options.relay)
+    draw_moves(host_count_, horizon_, cluster_.network, faults, moves_random);
   SeededRandom reboot_random = SeededRandom::stream(options.seed, kStreamReboot);
   outage_ = draw_reboot(horizon_, peer_timeout_, faults, reboot_random);
   workload_lasts_ = std::max(horizon_, faults.lasts);
@@ -109,6 +115,7 @@ Simulation::Simulation(const RunOptions& options)
     cluster_.network.set_tap(path_attacker_.get());
   }
   if (options.translator) add_translator(options.seed, faults);
+  if (options.relay) add_relays(options.seed, faults);
   for (const HostProfile& profile : profiles_) cluster_.add_host(profile);
   faults_ =
       std::make_unique<FaultSchedule>(std::move(faults), peer_timeout_, outage_, cluster_.event_queue,
@@ -135,6 +142,26 @@ void Simulation::add_translator(std::uint64_t seed, FaultPlan& faults) {
       incident.duration = std::min(incident.duration, peer_timeout_ / 4);
   }
   description_ += ", host " + std::to_string(host) + " behind a translator";
+}
+
+/// The endpoints do not ask the kernel of a host that they reach through a relay. So its processes must not
+/// be stopped for long, and a death is noticed later.
+void Simulation::add_relays(std::uint64_t seed, FaultPlan& faults) {
+  if (!faults.keyed) throw std::invalid_argument("there may be relays only if there are keys");
+  if (attack_ != AttackKind::none || cluster_.network.translates())
+    throw std::invalid_argument("relays go with no attack and no translator");
+  relays_ = std::make_unique<SimRelays>(cluster_.event_queue, cluster_.network, cluster_.trace, host_count_,
+                                        SimRelays::draw_count(seed), *profiles_.front().credentials, horizon_,
+                                        seed);
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    profiles_[host].relays = relays_->addresses();
+    profiles_[host].kernel_answers = faults.answered[host] = false;
+  }
+  for (Incident& incident : faults.incidents) {
+    if (incident.kind == Incident::Kind::stopped)
+      incident.duration = std::min(incident.duration, peer_timeout_ / 4);
+  }
+  description_ += ", " + relays_->description();
 }
 
 void Simulation::draw_ports() {
@@ -243,6 +270,7 @@ RunReport Simulation::run() {
   run_workload();
   if (attacker_ != nullptr) attacker_->stop();
   faults_->heal();
+  if (relays_ != nullptr) relays_->heal();
   cluster_.devices.heal();
   for (const auto& host : cluster_.hosts) {
     if (!host->running()) continue;
@@ -325,8 +353,9 @@ void Simulation::check_retransmissions() const {
   constexpr std::uint64_t one_in = 50;
   const NetworkTotals& network = cluster_.network.totals();
   const Counters counters = cluster_.counters();
-  const std::uint64_t bound =
-      2 * network.gone() + network.reordered + counters.timeouts + always + network.frames / one_in;
+  const std::uint64_t dropped = relays_ != nullptr ? relays_->dropped() : 0;
+  const std::uint64_t bound = 2 * (network.gone() + dropped) + network.reordered + counters.timeouts +
+                              always + network.frames / one_in;
   // A message that finds no space at its receiver is retransmitted until there is space.
   if (counters.frames_retransmitted <= bound || counters.unexpected_full != 0) return;
   throw SafetyFailure(std::to_string(counters.frames_retransmitted) + " frames were sent again though of " +

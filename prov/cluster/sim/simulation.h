@@ -18,6 +18,7 @@
 #include "sim/faults.h"
 #include "sim/path_attacker.h"
 #include "sim/sim_cluster.h"
+#include "sim/sim_relays.h"
 
 namespace cluster::sim {
 
@@ -30,6 +31,7 @@ struct RunOptions {
   std::string security = "none";
   std::string attack = "none";
   bool translator = false;  ///< a router translates the addresses of one host; only with keys
+  bool relay = false;       ///< the hosts do not all see each other, and use relays; only with keys
   bool devices = false;     ///< some hosts have RDMA devices, which read long messages
   bool frame_lane = true;   ///< short messages may take the frame lane
   std::string trace;        ///< name of a file; empty: no trace
@@ -62,6 +64,7 @@ class Simulation {
   HostProfile draw_profile();
   void draw_ports();
   void add_translator(std::uint64_t seed, FaultPlan& faults);
+  void add_relays(std::uint64_t seed, FaultPlan& faults);
   void run_workload();
   void run_until(Time limit, const char* awaited, bool (Simulation::*reached)());
   bool all_finished();
@@ -90,6 +93,7 @@ class Simulation {
   std::vector<HostProfile> profiles_;
   std::unique_ptr<FaultSchedule> faults_;
   std::unique_ptr<PathAttacker> path_attacker_;  ///< null if there are no keys
+  std::unique_ptr<SimRelays> relays_;            ///< null if there are none
   AttackKind attack_ = AttackKind::none;
   std::unique_ptr<Attacker> attacker_;
   std::string description_;

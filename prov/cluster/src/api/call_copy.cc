@@ -18,24 +18,26 @@ std::vector<Element> CallCopy::copy(const Element* array, std::size_t count) {
   return {array, array + count};
 }
 
-// libfabric lets an application pass no descriptors at all, so `desc` may be null.
+/// libfabric lets an application pass no descriptors at all, so `desc` may be null.
+template <typename Message>
+void CallCopy::copy_buffers(const Message& message) {
+  buffers_ = copy(message.msg_iov, message.iov_count);
+  if (message.desc != nullptr) descriptors_ = copy(message.desc, message.iov_count);
+}
 
 CallCopy::CallCopy(Kind kind, const fi_msg& message, std::uint64_t flags)
     : kind_(kind), flags_(flags & ~FI_TRIGGER), message_(message) {
-  buffers_ = copy(message.msg_iov, message.iov_count);
-  if (message.desc != nullptr) descriptors_ = copy(message.desc, message.iov_count);
+  copy_buffers(message);
 }
 
 CallCopy::CallCopy(Kind kind, const fi_msg_tagged& message, std::uint64_t flags)
     : kind_(kind), flags_(flags & ~FI_TRIGGER), message_(message) {
-  buffers_ = copy(message.msg_iov, message.iov_count);
-  if (message.desc != nullptr) descriptors_ = copy(message.desc, message.iov_count);
+  copy_buffers(message);
 }
 
 CallCopy::CallCopy(Kind kind, const fi_msg_rma& message, std::uint64_t flags)
     : kind_(kind), flags_(flags & ~FI_TRIGGER), message_(message) {
-  buffers_ = copy(message.msg_iov, message.iov_count);
-  if (message.desc != nullptr) descriptors_ = copy(message.desc, message.iov_count);
+  copy_buffers(message);
   ranges_ = copy(message.rma_iov, message.rma_iov_count);
 }
 
@@ -65,25 +67,18 @@ std::uint64_t CallCopy::capability() const {
 }
 
 ssize_t CallCopy::begin(fid_ep& endpoint, const CallTables& tables) {
-  void** const descriptors = descriptors_.empty() ? nullptr : descriptors_.data();
-  if (auto* const message = std::get_if<fi_msg>(&message_)) {
-    message->msg_iov = buffers_.data();
-    message->desc = descriptors;
-    const auto call = kind_ == Kind::send ? tables.msg.sendmsg : tables.msg.recvmsg;
-    return call(&endpoint, message, flags_);
-  }
-  if (auto* const message = std::get_if<fi_msg_tagged>(&message_)) {
-    message->msg_iov = buffers_.data();
-    message->desc = descriptors;
-    const auto call = kind_ == Kind::send ? tables.tagged.sendmsg : tables.tagged.recvmsg;
-    return call(&endpoint, message, flags_);
-  }
+  const auto call = [&](auto& message, auto function) {
+    message.msg_iov = buffers_.data();
+    message.desc = descriptors_.empty() ? nullptr : descriptors_.data();
+    return function(&endpoint, &message, flags_);
+  };
+  if (auto* const message = std::get_if<fi_msg>(&message_))
+    return call(*message, kind_ == Kind::send ? tables.msg.sendmsg : tables.msg.recvmsg);
+  if (auto* const message = std::get_if<fi_msg_tagged>(&message_))
+    return call(*message, kind_ == Kind::send ? tables.tagged.sendmsg : tables.tagged.recvmsg);
   if (auto* const message = std::get_if<fi_msg_rma>(&message_)) {
-    message->msg_iov = buffers_.data();
-    message->desc = descriptors;
     message->rma_iov = ranges_.data();
-    const auto call = kind_ == Kind::write ? tables.rma.writemsg : tables.rma.readmsg;
-    return call(&endpoint, message, flags_);
+    return call(*message, kind_ == Kind::write ? tables.rma.writemsg : tables.rma.readmsg);
   }
   auto& message = std::get<fi_msg_atomic>(message_);
   message.msg_iov = operands_.data();

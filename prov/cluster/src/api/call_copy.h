@@ -63,6 +63,8 @@ class CallCopy {
  private:
   template <typename Element>
   std::vector<Element> copy(const Element* array, std::size_t count);
+  template <typename Message>
+  void copy_buffers(const Message& message);
 
   Kind kind_;
   std::uint64_t flags_;

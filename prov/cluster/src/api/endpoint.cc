@@ -407,20 +407,6 @@ ssize_t Endpoint::access(protocol::ReadOp& op, const TxFlags& flags) noexcept {
   return post<&engine::Engine::read>(op);
 }
 
-ssize_t Endpoint::access_deferred(protocol::WriteOp& op, const TxFlags& flags) noexcept {
-  apply(flags, op);
-  op.deferred = true;
-  if (const ssize_t error = options_.limits(Operation::rma).check(op.length, op.inject)) return error;
-  return post<&engine::Engine::write_deferred>(op);
-}
-
-ssize_t Endpoint::access_deferred(protocol::ReadOp& op, const TxFlags& flags) noexcept {
-  apply(flags, op);
-  op.deferred = true;
-  if (const ssize_t error = options_.limits(Operation::rma).check(op.length, false)) return error;
-  return post<&engine::Engine::read_deferred>(op);
-}
-
 int Endpoint::trigger(CallCopy call) { return domain_->deferred_work().trigger(origin(), std::move(call)); }
 
 ssize_t Endpoint::access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept {

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <type_traits>
 
 #include "api/auth_key.h"
 #include "api/bound_fids.h"
@@ -62,8 +63,9 @@ class Endpoint : public fid_ep, public RefCounted {
   ssize_t access(protocol::WriteOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::ReadOp& op, const TxFlags& flags) noexcept;
   ssize_t access(protocol::AtomicRmaOp& op, const TxFlags& flags) noexcept;
-  ssize_t access_deferred(protocol::WriteOp& op, const TxFlags& flags) noexcept;
-  ssize_t access_deferred(protocol::ReadOp& op, const TxFlags& flags) noexcept;
+  /// Does the same as access() for the write or read of deferred work.
+  template <typename Op>
+  ssize_t access_deferred(Op& op, const TxFlags& flags) noexcept;
   /// Defers the call until its condition is met (FI_TRIGGER).
   int trigger(CallCopy call);
 
@@ -160,19 +162,26 @@ void apply(const TxFlags& flags, Op& op) {
 /// The turn is needed because some applications only repeat their call and never read a queue.
 template <auto engine_call, typename Op>
 ssize_t Endpoint::post(const Op& op) noexcept {
-  try {
+  return guarded([&]() -> ssize_t {
     Status status = (engine_->*engine_call)(op);
     if (status == Status::again) status = repeat_after_progress<engine_call>(op);
     return status == Status::ok ? 0 : -fi_errno_of(status);
-  } catch (...) {
-    return -fi_errno_of_exception();
-  }
+  });
 }
 
 template <auto engine_call, typename Op>
 [[gnu::noinline]] Status Endpoint::repeat_after_progress(const Op& op) {
   engine_->try_poll();
   return (engine_->*engine_call)(op);
+}
+
+template <typename Op>
+ssize_t Endpoint::access_deferred(Op& op, const TxFlags& flags) noexcept {
+  apply(flags, op);
+  op.deferred = true;
+  const bool inject = op.inject && std::is_same_v<Op, protocol::WriteOp>;
+  if (const ssize_t error = options_.limits(Operation::rma).check(op.length, inject)) return error;
+  return post<&engine::Engine::access_deferred<Op>>(op);
 }
 
 inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexcept {
@@ -186,20 +195,14 @@ inline ssize_t Endpoint::send(protocol::SendOp& op, const TxFlags& flags) noexce
 [[gnu::always_inline]] inline ssize_t Endpoint::send_short(fi_addr_t to, const engine::ShortSend& message,
                                                            std::size_t fast_end) noexcept {
   if (message.header.length >= fast_end) return kGeneralPath;
-  try {
-    return engine_->take_fast_lane(to, message) ? 0 : kGeneralPath;
-  } catch (...) {
-    return -fi_errno_of_exception();
-  }
+  return guarded([&] { return engine_->take_fast_lane(to, message) ? 0 : kGeneralPath; });
 }
 
 inline ssize_t Endpoint::receive(const protocol::RecvOp& op) noexcept {
-  try {
+  return guarded([&]() -> ssize_t {
     const Status status = engine_->receive(op);
     return status == Status::ok ? 0 : -fi_errno_of(status);
-  } catch (...) {
-    return -fi_errno_of_exception();
-  }
+  });
 }
 
 }  // namespace cluster::api

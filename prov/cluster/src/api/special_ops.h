@@ -2,7 +2,7 @@
 // in each call. For example, with the operation flag FI_TRIGGER, each call must become a triggered operation.
 // The endpoint owns these tables. The endpoint builds them when it is opened, when it is enabled, and
 // whenever its flags change. So the functions of the tables in ops_tables.h need not check these capabilities
-// and flags.
+// and flags. Only the atomic operations themselves check for FI_TRIGGER.
 #pragma once
 
 #include <memory>

@@ -25,7 +25,7 @@
 //      provider works without it.
 //
 // Besides enough_memory_for(), these places end exceptions: the functions that C code calls
-// (api/fid_object.h: guarded, api/endpoint.h: post, provider/entry.cc), the progress thread
+// (api/fid_object.h: guarded, provider/entry.cc), the progress thread
 // (os/progress_thread.cc), the start of a helper thread (os/helper_thread.h), and the test of a crypto
 // library (os/libcrypto.cc).
 //

@@ -37,15 +37,6 @@ std::uint64_t CollectiveEndpoint::open_group(const std::vector<SocketAddress>& m
   return group;
 }
 
-Status CollectiveEndpoint::send(const protocol::SendOp& op) {
-  if (is_group(op.to)) {
-    const Status status = loop_.groups().send(op);
-    loop_.wake_sleepers();
-    return status;
-  }
-  return loop_.post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
-}
-
 Status CollectiveEndpoint::receive(const protocol::RecvOp& op) {
   Peer* const peer = peers_.by_handle(op.from);
   if (peer == nullptr) return Status::bad_address;

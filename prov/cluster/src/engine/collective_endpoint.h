@@ -23,7 +23,7 @@ class CollectiveEndpoint final : public collective::TeamEndpoint {
   bool group_joined(std::uint64_t group) const override { return loop_.groups().joined(group); }
   void expect(std::uint64_t group, bool waits) override { loop_.groups().expect(group, waits); }
   void close_group(std::uint64_t group) override { loop_.groups().leave(group); }
-  Status send(const protocol::SendOp& op) override;
+  Status send(const protocol::SendOp& op) override { return loop_.send(op); }
   Status receive(const protocol::RecvOp& op) override;
   void cancel(const void* context) override { messenger_.matcher().cancel(context); }
   std::size_t discard(std::uint64_t tag, std::uint64_t ignore) override;

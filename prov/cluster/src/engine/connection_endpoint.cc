@@ -37,8 +37,7 @@ bool ConnectionEndpoint::deliver(const Letter& letter) {
     op.completion_level = protocol::CompletionLevel::delivery;
     op.context = peers_.by_handle(op.to);
   }
-  const Status status =
-      loop_.post(op.to, false, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
+  const Status status = loop_.send(op);
   if (status == Status::ok) return true;
   if (status == Status::again) return false;
   if (listener_) addresses_.remove(letter.handle);

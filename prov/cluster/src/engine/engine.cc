@@ -72,12 +72,7 @@ bool Engine::take_frame_lane(std::uint64_t handle, const ShortSend& op) {
 Status Engine::send(const protocol::SendOp& op) {
   const std::lock_guard lock(lock_);
   if (transports_.datagrams != nullptr) return transports_.datagrams->datagrams()->send(op);
-  if (is_group(op.to)) [[unlikely]] {
-    const Status status = loop_.groups().send(op);
-    loop_.wake_sleepers();
-    return status;
-  }
-  return loop_.post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
+  return loop_.send(op);
 }
 
 Status Engine::change_membership(const JoinOp* op, std::uint64_t& handle) {
@@ -127,18 +122,6 @@ Status Engine::read(const protocol::ReadOp& op) {
   access_lane_.review(*used, op.remote.front().key);
   loop_.wake_sleepers();
   return Status::ok;
-}
-
-Status Engine::write_deferred(const protocol::WriteOp& op) {
-  const std::lock_guard lock(lock_);
-  return loop_.post(op.to, op.more,
-                    [&](protocol::Channel& channel) { return messenger_.rma().request(channel, op); });
-}
-
-Status Engine::read_deferred(const protocol::ReadOp& op) {
-  const std::lock_guard lock(lock_);
-  return loop_.post(op.to, op.more,
-                    [&](protocol::Channel& channel) { return messenger_.rma().request(channel, op); });
 }
 
 Status Engine::atomic(const protocol::AtomicRmaOp& op) {

@@ -99,9 +99,14 @@ class Engine {
     return peer != nullptr && access_lane_.access(*peer, op);
   }
   Status write(const protocol::WriteOp& op);
-  Status write_deferred(const protocol::WriteOp& op);
-  Status read_deferred(const protocol::ReadOp& op);
   Status read(const protocol::ReadOp& op);
+  /// Performs the write or read of deferred work, which never takes a shorter path.
+  template <typename Op>
+  Status access_deferred(const Op& op) {
+    const std::lock_guard lock(lock_);
+    return loop_.post(op.to, op.more,
+                      [&](protocol::Channel& channel) { return messenger_.rma().request(channel, op); });
+  }
   Status atomic(const protocol::AtomicRmaOp& op);
   /// Joins a group and sets `handle` to the handle of the group. If `op` is null, leaves the group with this
   /// handle.

@@ -59,6 +59,8 @@ class EventLoop {
   /// follow. `more`: true if the application has announced such operations.
   template <typename Act>
   Status post(std::uint64_t handle, bool more, Act&& act);
+  /// Sends a message to a peer or to a group.
+  Status send(const protocol::SendOp& op);
   /// Makes the next turn a full turn. Called after an action outside of turns, because that action may leave
   /// work for the turn.
   void disturb() { calm_turns_ = short_turns_ = 0; }
@@ -184,6 +186,15 @@ Status EventLoop::post(std::uint64_t handle, bool more, Act&& act) {
   if (transport::Transport* const transport = peer->transport()) transport->posted(*peer, more);
   wake_sleepers();
   return status;
+}
+
+inline Status EventLoop::send(const protocol::SendOp& op) {
+  if (is_group(op.to)) [[unlikely]] {
+    const Status status = groups_.send(op);
+    wake_sleepers();
+    return status;
+  }
+  return post(op.to, op.more, [&](protocol::Channel& channel) { return messenger_.send(channel, op); });
 }
 
 template <typename Read>

@@ -194,12 +194,17 @@ class Link {
   /// Returns the size of the seal at the end of each received frame, which frame_max() does not include.
   /// Returns 0 if frames have a checksum instead of a seal.
   virtual std::size_t seal_overhead() const { return 0; }
+  /// Returns how many bytes the link adds to each frame on its way, beyond the limit that frame_max() gives
+  /// to the frames of the caller: the seal, and the tag of a relay.
+  virtual std::size_t overhead() const { return seal_overhead(); }
   wire::Integrity integrity() const {
     return seal_overhead() != 0 ? wire::Integrity::seal : wire::Integrity::checksum;
   }
   /// Receives frames, and returns the number of entries that it has filled. Until the next call, the bytes of
   /// the frames stay valid, and the caller may change them.
   virtual std::size_t receive_burst(std::span<InFrame> frames) = 0;
+  /// Returns the relay through which frames to this address go now, or an empty address.
+  virtual SocketAddress relay_to(const SocketAddress&) const { return {}; }
   /// Writes errors that arrived since the last call to `errors`, and returns their number. The function makes
   /// a system call, so callers use it only when something seems wrong.
   virtual std::size_t read_path_errors(std::span<PathError> errors) = 0;

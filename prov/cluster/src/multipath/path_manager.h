@@ -96,6 +96,7 @@ struct PathStats {
   std::size_t in_flight = 0;  ///< frames that are in flight
   bool up = true;             ///< validated
   bool ethertype = false;     ///< frames that are sent singly use the EtherType path
+  SocketAddress relay{};      ///< through which the frames go now, or empty (link::Link::relay_to)
 };
 
 class PathManager {

@@ -243,6 +243,7 @@ void NetworkTransport::report(const Peer& peer, transport::PeerStats& stats) con
   if (remote->flow != nullptr) {
     remote->flow->settle();
     stats.flow = remote->flow->stats();
+    for (multipath::PathStats& path : stats.flow->paths) path.relay = parts_.link->relay_to(path.to);
     stats.footprint += stats.flow->footprint;
   }
   if (remote->pending.flow != nullptr) stats.footprint += remote->pending.flow->stats().footprint;

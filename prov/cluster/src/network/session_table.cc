@@ -113,6 +113,7 @@ std::unique_ptr<reliability::Flow> SessionTable::build_flow(std::uint32_t sessio
       .window = parts_.settings.flow_window,
       .frame_max = parts_.link->frame_max(),
       .seal_overhead = parts_.link->seal_overhead(),
+      .overhead = parts_.link->overhead(),
       .ethertype = parts_.link->has_ethertype_path(),
       .ack_delay = parts_.settings.ack_delay,
       .peer_timeout = parts_.settings.peer_timeout,

@@ -40,7 +40,7 @@ bool answer_one(int socket, const SocketAddress& asked, const KeepAliveAnswerer&
   auto* const address = reinterpret_cast<sockaddr*>(&peer);
   const ssize_t got = recvfrom(socket, buffer.data(), buffer.size(), MSG_DONTWAIT, address, &peer_size);
   if (got < 0) return errno != EAGAIN;  // any other error is an ICMP error about an earlier answer
-  std::array<std::byte, 64> answer;
+  std::array<std::byte, kKeepAliveAnswerMax> answer;
   const std::size_t size = answerer(ConstBytes(buffer).first(static_cast<std::size_t>(got)), asked, answer);
   if (size != 0) sendto(socket, answer.data(), size, MSG_DONTWAIT, address, peer_size);
   return true;  // even if sendto() fails, because the peer asks again
@@ -69,7 +69,7 @@ NextWake answer_some(UdpPort& port, const KeepAliveAnswerer& answerer, Answered&
 
 }  // namespace
 
-std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress&, std::span<std::byte, 64> answer) {
+std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress&, Bytes answer) {
   wire::FrameView view;
   if (wire::admit(frame, view) != wire::Refusal::none || view.kind != wire::FrameKind::keep_alive) return 0;
   const wire::ControlFrame alive = wire::ControlFrame::alive(view);

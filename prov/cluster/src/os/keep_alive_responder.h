@@ -7,21 +7,21 @@
 #include <array>
 #include <functional>
 #include <memory>
-#include <span>
 
 #include "base/log.h"
 #include "os/udp_port.h"
 
 namespace cluster::os {
 
-/// Writes to `answer` the answer to a frame that a peer sent to `asked`, the address of this endpoint.
-/// Returns the length of the answer, or 0 if the frame is not a keep-alive. The background thread calls this
-/// function.
+/// The space for an answer.
+inline constexpr std::size_t kKeepAliveAnswerMax = 96;
+/// Writes to `answer`, which has kKeepAliveAnswerMax bytes, the answer to a frame that a peer sent to
+/// `asked`, an address of this endpoint. Returns the length of the answer, or 0 if the frame is not a
+/// keep-alive. The background thread calls this function.
 using KeepAliveAnswerer =
-    std::function<std::size_t(ConstBytes frame, const SocketAddress& asked, std::span<std::byte, 64> answer)>;
+    std::function<std::size_t(ConstBytes frame, const SocketAddress& asked, Bytes answer)>;
 /// A KeepAliveAnswerer for keep-alives that carry a checksum and no seal.
-std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress& asked,
-                                    std::span<std::byte, 64> answer);
+std::size_t answer_plain_keep_alive(ConstBytes frame, const SocketAddress& asked, Bytes answer);
 
 /// Makes the background thread answer the keep-alives of the port until the caller drops the returned handle.
 /// If that is not possible, returns null and writes the reason to the log. The endpoint works without a

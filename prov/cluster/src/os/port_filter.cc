@@ -13,6 +13,7 @@
 
 #include "os/packet_headers.h"
 #include "wire/frame.h"
+#include "wire/relay_frame.h"
 
 namespace cluster::os {
 namespace {
@@ -175,6 +176,8 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   constexpr std::uint32_t kKind = offsetof(wire::FrameHeader, kind);
   constexpr std::uint32_t kLength = offsetof(wire::FrameHeader, length);
   constexpr std::uint32_t kBehindSession = offsetof(wire::FrameHeader, session) + sizeof(std::uint32_t);
+  constexpr std::uint32_t kTag = sizeof(wire::RelayTag);
+  static_assert(sizeof(wire::RelayTag) < sizeof(wire::FrameHeader));
   constexpr auto kKeepAlive = static_cast<std::uint32_t>(wire::FrameKind::keep_alive);
   constexpr std::uint32_t kPart = (1u << link::Thinning::kKeepAliveShift) - 1;
   const bool answered = sockets.keep_alives != PortSockets::kMain;
@@ -198,9 +201,10 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
     if (answered) program[test - 1].k = static_cast<std::uint32_t>(program.size() - test);
   }
   // The kernel may have joined a keep-alive and later datagrams from the same address. Such a packet goes to
-  // the main socket, because the responder would lose the other datagrams.
+  // the main socket, because the responder would lose the other datagrams. Only the tag of a relay may follow
+  // the frame. It is shorter than any frame.
   program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kKind));
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 9));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kKeepAlive, 0, 11));
   program.push_back(BPF_STMT(BPF_LD | BPF_B | BPF_ABS, kLength + 1));  // little-endian
   program.push_back(BPF_STMT(BPF_ALU | BPF_LSH | BPF_K, 8));
   program.push_back(BPF_STMT(BPF_MISC | BPF_TAX, 0));
@@ -208,7 +212,9 @@ FilterProgram steering(const PortSockets& sockets, const link::Thinning& thinnin
   program.push_back(BPF_STMT(BPF_ALU | BPF_OR | BPF_X, 0));
   program.push_back(BPF_STMT(BPF_MISC | BPF_TAX, 0));
   program.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_LEN, 0));
-  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_X, 0, 0, 1));
+  program.push_back(BPF_STMT(BPF_ALU | BPF_SUB | BPF_X, 0));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, 0, 1, 0));
+  program.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kTag, 0, 1));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, sockets.keep_alives));
   program.push_back(BPF_STMT(BPF_RET | BPF_K, PortSockets::kMain));
   return program;

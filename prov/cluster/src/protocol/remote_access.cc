@@ -99,7 +99,7 @@ bool RemoteAccess::try_read(QueuedRead& queued) {
                                      terms<true>(channel, false), {queued.id, true}));
 }
 
-Status RemoteAccess::request_writes(Channel& channel, const WriteOp& op) {
+Status RemoteAccess::request(Channel& channel, const WriteOp& op) {
   if (outgoing_.left() < op.remote.size()) return Status::again;
   outgoing_.each_range(op, [&](const RmaRange& range) { begin(channel, op, range); });
   context_.counters.bytes_sent += op.length;
@@ -170,7 +170,7 @@ bool RemoteAccess::advance(WriteRequest& request) {
   return true;
 }
 
-Status RemoteAccess::request_reads(Channel& channel, const ReadOp& op) {
+Status RemoteAccess::request(Channel& channel, const ReadOp& op) {
   if (channel.rma.reads + op.remote.size() > kReadsMax || outgoing_.left() < op.remote.size() ||
       !pulls_.pool().can_acquire(op.remote.size())) {
     return Status::again;

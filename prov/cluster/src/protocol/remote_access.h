@@ -43,14 +43,14 @@ class RemoteAccess : MessengerParts {
   bool write_at_once(Channel& channel, const WriteOp& op);
   bool read_at_once(Channel& channel, const ReadOp& op);
   Status write(Channel& channel, const WriteOp& op) {
-    return write_at_once(channel, op) ? Status::ok : request_writes(channel, op);
+    return write_at_once(channel, op) ? Status::ok : request(channel, op);
   }
   /// Sends the operation the second way. Operations of deferred work queues must go this way, because an
   /// AccessTicket without a request cannot say that the operation is deferred.
-  Status request(Channel& channel, const WriteOp& op) { return request_writes(channel, op); }
-  Status request(Channel& channel, const ReadOp& op) { return request_reads(channel, op); }
+  Status request(Channel& channel, const WriteOp& op);
+  Status request(Channel& channel, const ReadOp& op);
   Status read(Channel& channel, const ReadOp& op) {
-    return read_at_once(channel, op) ? Status::ok : request_reads(channel, op);
+    return read_at_once(channel, op) ? Status::ok : request(channel, op);
   }
 
   /// Posts as much of the request as the carrier takes. The request must be at the head of the ordered queue.
@@ -79,8 +79,6 @@ class RemoteAccess : MessengerParts {
   void begun(Channel& channel, bool reads);
   void denied(Channel& channel, Completion::Kind kind, const RmaOp& op);
 
-  Status request_writes(Channel& channel, const WriteOp& op);
-  Status request_reads(Channel& channel, const ReadOp& op);
   void begin(Channel& channel, const WriteOp& op, const RmaRange& range);
   void begin(Channel& channel, const ReadOp& op, const RmaRange& range);
   bool try_write(WriteRequest& request);

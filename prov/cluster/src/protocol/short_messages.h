@@ -1,4 +1,5 @@
-// The protocol's part of the frame lane (reliability/frame_lane.h), for messages. It sends a short message if
+// What the two lanes for short messages (shm/fast_lane.h, reliability/frame_lane.h) share on the side of the
+// receiver, and the protocol's part of the frame lane, for messages. That part sends a short message if
 // nothing has to be posted before the message. It delivers a short message if a receive waits for the
 // message. Otherwise one of the functions send(), receive_for() and charge() returns false or null and
 // changes nothing, and the message takes the general path (EagerProtocol).
@@ -9,10 +10,8 @@
 
 namespace cluster::protocol {
 
-class ShortMessages : MessengerParts {
+class ShortArrivals : protected MessengerParts {
  public:
-  explicit ShortMessages(const Messenger& messenger) : MessengerParts(messenger.parts()) {}
-
   /// Decides in which queue arrivals are reported. Must be called after each change of the endpoint's
   /// bindings.
   void attach() {
@@ -20,8 +19,47 @@ class ShortMessages : MessengerParts {
     const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
     rx_queue_ = plain ? bindings.rx_queue : nullptr;
   }
-  /// Returns the queue in which arrivals are reported. Returns null if the endpoint has no such queue, if it
-  /// counts receives, or if it reports unknown senders. In this case deliver() must not be called.
+
+ protected:
+  explicit ShortArrivals(const Messenger& messenger) : MessengerParts(messenger.parts()) {}
+
+  /// Returns true if the receive is long enough and plain. A plain receive is for one message, has one
+  /// buffer, and reports its completion.
+  static bool takes(const RecvRequest& receive, std::size_t length) {
+    return receive.plain && length <= receive.capacity;
+  }
+  /// Returns false if this side would have to advertise credit after a message of this length, or if the
+  /// message exceeds the peer's credit. Otherwise charges the message.
+  bool charge(Channel& channel, std::size_t length) const { return channel.credit.pass(length, ahead_); }
+  /// Returns the completion of a receive whose message is in `buffer`.
+  Success completion_of(const RecvRequest& receive, const Channel& channel, const wire::EagerHeader& header,
+                        std::byte* buffer) const {
+    return {.context = receive.context,
+            .kind = Completion::Kind::receive,
+            .tagged = header.tagged,
+            .has_data = header.has_data,
+            .tag = header.tag,
+            .data = header.data,
+            .buffer = buffer,
+            .length = header.length,
+            .source = context_.bindings.want_source ? context_.handles.source_of(channel) : kAddrNotAvail};
+  }
+
+  /// The queue in which arrivals are reported. Null if the endpoint has no such queue, if it counts receives,
+  /// or if it reports unknown senders.
+  CompletionQueue* rx_queue_ = nullptr;
+
+ private:
+  /// This side need not grant a peer more credit while Credit::granted exceeds Credit::released by more than
+  /// this number.
+  const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
+};
+
+class ShortMessages : public ShortArrivals {
+ public:
+  explicit ShortMessages(const Messenger& messenger) : ShortArrivals(messenger) {}
+
+  /// Returns the queue in which arrivals are reported. If it is null, deliver() must not be called.
   CompletionQueue* rx_queue() const { return rx_queue_; }
 
   /// Sends the message by post(token). If the carrier does not take the message, post() returns false. The
@@ -52,13 +90,12 @@ class ShortMessages : MessengerParts {
     MatchQueue& queue = matcher_.queues().application(header.tagged);
     RecvRequest* receive = queue.match_oldest(&channel, header.tag);
     if (receive == nullptr) receive = queue.match_among_few(&channel, header.tag).receive;
-    const bool takes = receive != nullptr && receive->plain && header.length <= receive->capacity;
-    return takes && rx_queue_ != nullptr && !channel.assembly.active() ? receive : nullptr;
+    const bool suits = receive != nullptr && takes(*receive, header.length);
+    return suits && rx_queue_ != nullptr && !channel.assembly.active() ? receive : nullptr;
   }
-  /// Returns false if this side would have to advertise credit after the message, or if the message exceeds
-  /// the peer's credit. Otherwise charges the message, and the caller must call deliver().
+  /// If this returns true, the caller must call deliver().
   bool charge(Channel& channel, const wire::EagerHeader& header) const {
-    return channel.credit.pass(header.length, ahead_);
+    return ShortArrivals::charge(channel, header.length);
   }
   /// Delivers the message to the receive, and returns the completion of the receive. The caller must report
   /// the completion.
@@ -69,25 +106,10 @@ class ShortMessages : MessengerParts {
     matcher_.queues().application(header.tagged).withdraw(receive);
     ++context_.counters.fast_received;
     context_.counters.bytes_received += header.length;
-    const Success arrival{
-        .context = receive.context,
-        .kind = Completion::Kind::receive,
-        .tagged = header.tagged,
-        .has_data = header.has_data,
-        .tag = header.tag,
-        .data = header.data,
-        .buffer = buffer,
-        .length = header.length,
-        .source = context_.bindings.want_source ? context_.handles.source_of(channel) : kAddrNotAvail};
+    const Success arrival = completion_of(receive, channel, header, buffer);
     pulls_.pool().keep(receive);
     return arrival;
   }
-
- private:
-  /// This side need not grant a peer more credit while Credit::granted exceeds Credit::released by more than
-  /// this number.
-  const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
-  CompletionQueue* rx_queue_ = nullptr;
 };
 
 }  // namespace cluster::protocol

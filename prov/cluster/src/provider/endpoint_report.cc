@@ -34,6 +34,7 @@ void report_rail(const multipath::PathStats& rail, const EndpointSetup& setup, R
       .text("to", rail.to.text())
       .flag("up", rail.up)
       .flag("ethertype", rail.ethertype);
+  if (!rail.relay.empty()) record.text("relay", rail.relay.text());
   if (rail.round_trip > Duration::zero()) record.number("rtt_ns", ns(rail.round_trip));
   if (rail.reply_longest > Duration::zero()) record.number("reply_longest_ns", ns(rail.reply_longest));
   record.number("window_frames", rail.window).number("in_flight_frames", rail.in_flight);

@@ -15,8 +15,9 @@
 #include "provider/addressing.h"
 #include "provider/rail_opener.h"
 #include "provider/report_server.h"
+#include "relay/keep_alive_answer.h"
+#include "relay/relayed_link.h"
 #include "seal/group_seal.h"
-#include "seal/keep_alive_seal.h"
 #include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "shm/peer_regions.h"
@@ -63,6 +64,7 @@ struct EngineResources {
   Log& log;
   std::vector<std::shared_ptr<void>> keep_alive_responders;  ///< one for each rail
   std::shared_ptr<void> keys;                                ///< the handle of the keys in EndpointKeys
+  std::shared_ptr<RelayServer> relay;                        ///< the relay of this process, or null
 };
 
 /// Registers an engine and its report server as clients of the progress thread. The members are destroyed in
@@ -101,14 +103,11 @@ std::unique_ptr<shm::LocalListener> open_shm(const SocketAddress& name, std::uin
 
 /// Returns the function that answers keep-alives. Like all frames of this endpoint, the answers are sealed if
 /// there is a key. Otherwise they carry a checksum.
-os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>& credentials) {
+os::KeepAliveAnswerer keep_alive_answerer(const std::optional<seal::Credentials>& credentials,
+                                          const SocketAddress& name) {
   if (!credentials) return os::answer_plain_keep_alive;
-  return [credentials = *credentials](ConstBytes frame, const SocketAddress& asked,
-                                      std::span<std::byte, 64> out) -> std::size_t {
-    seal::KeepAliveAnswer answer;
-    if (!seal::answer_keep_alive(credentials, frame, asked, answer)) return 0;
-    std::copy(answer.begin(), answer.end(), out.begin());
-    return answer.size();
+  return [credentials = *credentials, name](ConstBytes frame, const SocketAddress& asked, Bytes answer) {
+    return relay::answer_keep_alive(credentials, frame, name, asked, answer);
   };
 }
 
@@ -128,6 +127,16 @@ std::unique_ptr<link::Link> seal_link(std::unique_ptr<link::Link> link, const Ke
   for (const auto& port : rails.ports) addresses.push_back(port->name());
   return std::make_unique<seal::SealedLink>(std::move(link), *keys.credentials, std::move(addresses),
                                             environment);
+}
+
+/// Returns the link, below the seal, that also uses these relays.
+std::unique_ptr<link::Link> relay_link(std::unique_ptr<link::Link> link, const KeyFindings& keys,
+                                       const OpenedRails& rails, std::vector<SocketAddress> relays,
+                                       const Environment& environment) {
+  relay::RelayedSetup setup{*keys.credentials, rails.ports.front()->name(),
+                            static_cast<std::uint8_t>(rails.ports.size()), std::move(relays),
+                            relay::kRejoinAfter};
+  return std::make_unique<relay::RelayedLink>(std::move(link), std::move(setup), environment);
 }
 
 /// Returns the factories of further transports in the order of preference. The transports rank after shared
@@ -211,7 +220,7 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   }
   for (const auto& each : rails.ports) {
     resources->keep_alive_responders.push_back(
-        os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials)));
+        os::start_keep_alive_responder(each, log_, keep_alive_answerer(keys.credentials, name)));
   }
   transport::EngineSettings settings = options_.settings();
   if (request.collectives)
@@ -222,7 +231,10 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   resources->keys = endpoint_keys_.add(name, keys.job_keys());
   auto shm = open_shm(name, epoch, request.type, settings, keys, environment, no_shm_reason);
   std::unique_ptr<link::Link> link = rails.take_link();
+  std::vector<SocketAddress> relays = find_relays(name, keys);
+  if (!relays.empty()) link = relay_link(std::move(link), keys, rails, std::move(relays), environment);
   if (keys.credentials) link = seal_link(std::move(link), keys, rails, environment);
+  resources->relay = start_relay(keys);
   const EndpointSetup setup{name,
                             rails.interface_names(),
                             link->name(),
@@ -248,6 +260,57 @@ std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& 
   engine->set_progress_client(run_in_background(*engine, setup));
   warn_if_few_descriptors(name);
   return engine;
+}
+
+/// Returns the addresses of the relays that the endpoint with this name may use. Logs a warning for each
+/// relay that it cannot use.
+std::vector<SocketAddress> Machine::find_relays(const SocketAddress& name, const KeyFindings& keys) {
+  const std::string& text = options_.text(Options::Name::relays);
+  std::vector<SocketAddress> relays;
+  if (text.empty()) return relays;
+  if (!keys.credentials) {
+    log_.warn(
+        "FI_CLUSTER_RELAYS has no effect, because relays serve only endpoints with a key (set "
+        "FI_CLUSTER_KEY_FILE)");
+    return relays;
+  }
+  for (const RelayName& each : parse_relays(text)) {
+    const SocketAddress relay = resolve(each.host.c_str(), each.port.c_str(), name.family());
+    if (relay.family() == name.family() && relay.port() != 0) {
+      relays.push_back(relay);
+    } else {
+      log_.warn(
+          "endpoint %s cannot use the relay %s of FI_CLUSTER_RELAYS: it has no address of the endpoint's "
+          "address family",
+          name.text().c_str(), each.host.c_str());
+    }
+  }
+  return relays;
+}
+
+/// Returns the relay of this process, if the user wants one. It runs as long as an endpoint of this process
+/// exists.
+std::shared_ptr<RelayServer> Machine::start_relay(const KeyFindings& keys) {
+  if (!options_.boolean(Options::Name::relay)) return nullptr;
+  const std::lock_guard guard(relay_lock_);
+  std::shared_ptr<RelayServer> server = relay_.lock();
+  if (server != nullptr) return server;
+  std::string reason = "relays need a key (set FI_CLUSTER_KEY_FILE)";
+  int error = 0;
+  if (keys.credentials) {
+    server =
+        RelayServer::open({relay::relay_keys(keys.credentials->keys)}, list_interface_addresses({}, error),
+                          kRelayPort, clock_, random_, log_, reason);
+  }
+  if (server == nullptr || !server->run_in_background(reason)) {
+    log_.warn("this process is no relay, although FI_CLUSTER_RELAY is set: %s", reason.c_str());
+    return nullptr;
+  }
+  std::vector<std::string> addresses;
+  for (const SocketAddress& each : server->addresses()) addresses.push_back(each.text());
+  log_.info("this process is a relay of its job at %s", joined(addresses).c_str());
+  relay_ = server;
+  return server;
 }
 
 /// Logs this warning at most once in a process.

@@ -19,6 +19,7 @@
 #include "provider/interface_addresses.h"
 #include "provider/key_source.h"
 #include "provider/options.h"
+#include "provider/relay_server.h"
 #include "seal/job_key.h"
 
 namespace cluster::provider {
@@ -76,6 +77,8 @@ class Machine final : public api::Platform {
  private:
   const InterfaceAddress* choose_place(const std::vector<InterfaceAddress>& places,
                                        const SocketAddress& wanted, int& error);
+  std::vector<SocketAddress> find_relays(const SocketAddress& name, const KeyFindings& keys);
+  std::shared_ptr<RelayServer> start_relay(const KeyFindings& keys);
   void warn_if_few_descriptors(const SocketAddress& opened);
   std::shared_ptr<void> run_in_background(engine::Engine& engine, const EndpointSetup& setup);
 
@@ -85,6 +88,8 @@ class Machine final : public api::Platform {
   EndpointKeys endpoint_keys_;
   os::SystemClock clock_;
   os::SystemRandom random_;
+  std::mutex relay_lock_;
+  std::weak_ptr<RelayServer> relay_;          ///< the relay of this process
   std::atomic<bool> few_descriptors_{false};  ///< the warning about few descriptors has been logged
 };
 

@@ -82,7 +82,7 @@ Flow::Flow(const FlowSettings& settings, const Identity& identity, const link::P
       paths_(identity.rails, path, std::clamp(settings.window, kWindowMin, kWindowMax), log),
       handshake_(opening_of(settings, identity), further_addresses(identity), identity.sibling,
                  queue_pairs(identity)),
-      frame_size_(handshake_, paths_, log, settings.seal_overhead),
+      frame_size_(handshake_, paths_, log, settings.overhead),
       timer_(kAckDelay, settings.turns),
       queue_(handshake_, frame_size_, paths_, bodies, status_),
       sender_(queue_, handshake_, frame_size_, paths_, timer_, counters, burst),

@@ -56,6 +56,7 @@ struct FlowSettings {
   /// Bytes of the longest frame that this side sends or receives, header included.
   std::size_t frame_max = 1472;
   std::size_t seal_overhead = 0;  ///< bytes that the seal of the link adds to each frame
+  std::size_t overhead = 0;       ///< bytes that the link adds to each frame in all
   bool ethertype = false;         ///< true if the link receives frames of our EtherType
   bool ethertype_whole = true;    ///< these frames may have up to link::kEthertypeFrameMax bytes
   /// The longest time by which this side delays an acknowledgement (max_ack_delay of RFC 9000).

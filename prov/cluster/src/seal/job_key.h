@@ -7,6 +7,7 @@
 //                                                           keep-alive key keep-alives and their answers
 //                                                           memory key     connections inside a node
 //                                                           pair keys      one per direction (association.h)
+//                                                           relay key      relays (relay/relay_key.h)
 //
 // A JobKey does not keep the key material. If possible, its owner places the JobKey in memory that is not
 // part of core dumps (os/secret_memory.h).
@@ -40,6 +41,7 @@ class JobKey {
   JobKey(std::shared_ptr<const crypto::Cryptography> cryptography, ConstBytes material);
 
   const crypto::Cryptography& cryptography() const { return *cryptography_; }
+  std::shared_ptr<const crypto::Cryptography> shared_cryptography() const { return cryptography_; }
   const KeyId& id() const { return id_; }
 
   enum class Purpose : std::uint8_t { request, keep_alive, memory };
@@ -52,6 +54,10 @@ class JobKey {
   /// Compares two tags in constant time.
   bool equal(const Tag& one, const std::byte* other) const {
     return cryptography_->equal(one.data(), other, one.size());
+  }
+  /// Derives a key that shows nothing about the job key or its other keys, so it may be given away.
+  void derive(std::string_view label, crypto::DerivedKey& out) const {
+    crypto::expand(*cryptography_, job_, label, {}, out);
   }
   std::unique_ptr<crypto::Aead> make_aead(std::string_view label, ConstBytes context, crypto::Cipher cipher,
                                           crypto::Cryptography::Direction direction) const;

@@ -55,6 +55,8 @@ class SealedLink final : public link::Link {
   bool has_carrier() const override { return inner_->has_carrier(); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t seal_overhead() const override { return sizeof(wire::SealTrailer); }
+  std::size_t overhead() const override { return sizeof(wire::SealTrailer) + inner_->overhead(); }
+  SocketAddress relay_to(const SocketAddress& address) const override { return inner_->relay_to(address); }
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
   std::size_t read_path_errors(std::span<link::PathError> errors) override;
   std::vector<int> descriptors() const override { return inner_->descriptors(); }

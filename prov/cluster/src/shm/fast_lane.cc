@@ -4,12 +4,6 @@
 
 namespace cluster::shm {
 
-void FastLane::attach() {
-  const protocol::EndpointBindings& bindings = context_.bindings;
-  const bool plain = bindings.receive_counter == nullptr && !bindings.report_unknown_source;
-  rx_queue_ = plain ? bindings.rx_queue : nullptr;
-}
-
 void FastLane::review(LocalPeer& peer) const {
   const protocol::EndpointBindings& bindings = context_.bindings;
   const protocol::Channel& channel = peer.channel;

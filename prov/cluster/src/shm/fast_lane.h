@@ -45,6 +45,7 @@
 
 #include "base/bytes.h"
 #include "protocol/messenger.h"
+#include "protocol/short_messages.h"
 #include "shm/local_peer.h"
 #include "shm/ring_inbox.h"
 
@@ -54,15 +55,12 @@ using protocol::ShortSend;
 
 static_assert(ShortSend::kBytesMax <= Geometry::kArenaMin / 8, "it always fits into one segment");
 
-class FastLane : protocol::MessengerParts {
+class FastLane : public protocol::ShortArrivals {
  public:
   /// Tests set `enabled` to false to compare the lane with the general path.
-  FastLane(protocol::Messenger& messenger, bool enabled)
-      : MessengerParts(messenger.parts()), enabled_(enabled) {}
+  FastLane(protocol::Messenger& messenger, bool enabled) : ShortArrivals(messenger), enabled_(enabled) {}
 
   bool enabled() const { return enabled_; }
-  /// Decides where later arrivals are reported. Called when the endpoint's bindings have changed.
-  void attach();
   static void close(Peer& peer) { peer.lane = nullptr; }
   /// Opens the peer's lane if the conditions under "Down" above hold. The lane must be closed.
   void review(LocalPeer& peer) const;
@@ -158,42 +156,22 @@ class FastLane : protocol::MessengerParts {
     protocol::Channel& channel = peer.channel;
     const wire::EagerHeader& header = message.header;
     const bool direct = read.accepts(rx_queue_);
-    if (rx_queue_ == nullptr || !takes(receive, header.length) ||
-        !channel.credit.pass(header.length, ahead_)) {
+    if (rx_queue_ == nullptr || !takes(receive, header.length) || !charge(channel, header.length))
       return false;
-    }
     std::byte* const buffer = receive.buffers()[0].data();
     copy_short(buffer, message.payload, header.length);
     place == Place::oldest ? queue.withdraw_oldest() : queue.withdraw(receive);
-    const protocol::Context& context = context_;
-    const auto arrival = [&]() -> protocol::Success {
-      return {.context = receive.context,
-              .kind = protocol::Completion::Kind::receive,
-              .tagged = header.tagged,
-              .has_data = header.has_data,
-              .tag = header.tag,
-              .data = header.data,
-              .buffer = buffer,
-              .length = header.length,
-              .source = context.bindings.want_source ? context.handles.source_of(channel)
-                                                     : protocol::kAddrNotAvail};
-    };
     if (direct) [[likely]] {
-      read.take(arrival());
+      read.take(completion_of(receive, channel, header, buffer));
     } else {
-      queue_arrival(arrival());
+      queue_arrival(completion_of(receive, channel, header, buffer));
     }
-    ++context.counters.fast_received;
-    context.counters.bytes_received += header.length;
+    ++context_.counters.fast_received;
+    context_.counters.bytes_received += header.length;
     peer.patience = kPatience;
     pulls_.pool().keep(receive);
     peer.ring->pop();
     return true;
-  }
-  /// Returns true if the receive is long enough and plain. A plain receive is for one message, has one
-  /// buffer, and reports its completion.
-  static bool takes(const protocol::RecvRequest& receive, std::size_t length) {
-    return receive.plain && length <= receive.capacity;
   }
   /// Stores a message that no receive matches. If the lane cannot store it, does nothing and returns false.
   bool store(LocalPeer& peer, const ShortMessage& message) const;
@@ -204,12 +182,6 @@ class FastLane : protocol::MessengerParts {
   }
 
   bool enabled_;
-  /// This side need not grant a peer more credit as long as the granted credit exceeds the released bytes by
-  /// more than this number.
-  const std::uint64_t ahead_ = context_.settings.eager_credit - context_.settings.eager_credit / 4;
-  /// The queue in which arrivals are reported. Null if the endpoint has no such queue, or must also report
-  /// arrivals in another way.
-  protocol::CompletionQueue* rx_queue_ = nullptr;
 };
 
 }  // namespace cluster::shm

@@ -12,7 +12,7 @@
 //
 // A peer whose connection waits in the kernel's queue believes that its messages arrive. So this process must
 // accept the connection even if it has no free descriptor. In this case it frees the spare descriptors of the
-// process (os/spare_descriptors.h) while it accepts the connection and maps the ring. A mapped ring needs no
+// process (os/descriptor.h) while it accepts the connection and maps the ring. A mapped ring needs no
 // descriptor. If the hello of such a connection has not arrived yet, this side refuses the peer and tells it
 // so. If there is no memory for a ring, the listener keeps the hello for the next call of accept().
 #pragma once
@@ -22,8 +22,8 @@
 #include <string>
 #include <vector>
 
+#include "os/descriptor.h"
 #include "os/local_socket.h"
-#include "os/spare_descriptors.h"
 #include "shm/greeting.h"
 #include "shm/hello.h"
 #include "shm/layout.h"

@@ -34,6 +34,10 @@ constexpr KindRule kRules[] = {
     {true, 0},                                     // group_announce
     {true, 0},                                     // sibling_request
     {true, 0},                                     // sibling_response
+    {false, 0},                                    // relay_request: relay/ consumes it
+    {false, 0},                                    // relay_offer
+    {false, 0},                                    // relay_join
+    {false, 0},                                    // relay_joined
 };
 
 bool implies(std::uint8_t flags, std::uint8_t one, std::uint8_t other) {
@@ -326,10 +330,6 @@ bool check_run(RunView& run, Bytes into, Integrity integrity) {
   }
   run.count = right;
   return right > 1;
-}
-
-bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out, Integrity integrity) {
-  return match_run(bytes, first, out) && check_run(out, {}, integrity);
 }
 
 }  // namespace cluster::wire

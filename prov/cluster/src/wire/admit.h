@@ -117,14 +117,12 @@ inline std::uint32_t session_of_lone(ConstBytes datagram) {
 /// checksum is wrong. In this case the caller must use admit().
 bool admit_lone(ConstBytes datagram, LoneFrame& out);
 
-// admit_run() checks the frames of a run. The sender divides a long payload into frames of equal length
-// (reliability/send_window.h), and segmentation offload delivers them back to back. Apart from their
-// payloads, the frames that continue the first one differ from it only in numbers that can be computed. So
-// after admit() has accepted the first frame, admit_run() does not parse the others. It compares each header
-// with the bytes that the header must have, and computes the frame's checksum. It has two parts:
-//
-// match_run() compares the headers. check_run() then computes the checksums. If the caller knows by then
-// where the payloads belong, check_run() copies each frame's payload while it reads the frame for the
+// match_run() and check_run() check the frames of a run. The sender divides a long payload into frames of
+// equal length (reliability/send_window.h), and segmentation offload delivers them back to back. Apart from
+// their payloads, the frames that continue the first one differ from it only in numbers that can be computed.
+// So after admit() has accepted the first frame, nothing parses the others. match_run() compares each header
+// with the bytes that the header must have. check_run() then computes the checksums. If the caller knows by
+// then where the payloads belong, check_run() copies each frame's payload while it reads the frame for the
 // checksum. A payload that turns out to be damaged has then been written to its place. This does no harm,
 // because the sender transmits it again. Only memory that nobody reads before that may be the place.
 //
@@ -133,7 +131,7 @@ bool admit_lone(ConstBytes datagram, LoneFrame& out);
 
 /// A run of frames that continue each other. Its pointers point into the bytes that have arrived.
 struct RunView {
-  /// Number of frames, at least 2 from admit_run(); their sequences and transmission numbers are consecutive.
+  /// Number of frames, at least 2 from match_run(); their sequences and transmission numbers are consecutive.
   std::size_t count = 0;
   std::size_t frame_length = 0;  ///< length of each frame
   std::size_t head = 0;          ///< bytes of each frame before its payload
@@ -156,9 +154,5 @@ bool match_run(ConstBytes bytes, const FrameView& first, RunView& out);
 /// `into`: the place for the payloads of the whole run, or empty. With Integrity::seal, seal/ has verified
 /// all frames, and this function does nothing.
 bool check_run(RunView& run, Bytes into, Integrity integrity = Integrity::checksum);
-
-/// Does what match_run() and check_run() do, without a place for the payloads.
-bool admit_run(ConstBytes bytes, const FrameView& first, RunView& out,
-               Integrity integrity = Integrity::checksum);
 
 }  // namespace cluster::wire

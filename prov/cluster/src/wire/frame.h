@@ -63,6 +63,11 @@ enum class FrameKind : std::uint8_t {
   group_announce = 13,  ///< "a member of the group is here": `sequence` and `transmission` are the group
   sibling_request = 14,   ///< "is the caller in the RailBlock after the header an endpoint of your process?"
   sibling_response = 15,  ///< "yes"; repeats the request; there is no answer if the caller is not a sibling
+  // Only relay/ sends and processes the next four (wire/relay_frame.h):
+  relay_request = 16,  ///< "may I become a member of this relay?"
+  relay_offer = 17,    ///< "yes, if you repeat this cookie"
+  relay_join = 18,     ///< repeats the cookie
+  relay_joined = 19,   ///< "you are the member with this number"
 };
 
 namespace frame_flag {

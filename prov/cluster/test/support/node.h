@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "relay/relayed_link.h"
 #include "seal/sealed_link.h"
 #include "shm/local_listener.h"
 #include "support/fake_network.h"
@@ -46,6 +47,7 @@ struct NodeKind {
   engine::EndpointType type = engine::EndpointType::rdm;
   std::size_t frame_max = 1472;
   std::optional<seal::Credentials> credentials = std::nullopt;  ///< it seals
+  std::vector<SocketAddress> relays = {};                       ///< that it uses; only with credentials
   std::shared_ptr<engine::EndpointRoster> roster = nullptr;     ///< of the process that it belongs to
   bool enabled = true;
   std::function<std::unique_ptr<link::ProcessProbe>()> make_probe = nullptr;
@@ -109,8 +111,13 @@ struct Node {
 
   std::unique_ptr<link::Link> make_link(FakeNetwork& network, const SocketAddress& name,
                                         const NodeKind& kind) {
-    auto plain = std::make_unique<FakeLink>(network, name, kind.frame_max);
+    std::unique_ptr<link::Link> plain = std::make_unique<FakeLink>(network, name, kind.frame_max);
     if (!kind.credentials) return plain;
+    if (!kind.relays.empty()) {
+      plain = std::make_unique<relay::RelayedLink>(
+          std::move(plain), relay::RelayedSetup{*kind.credentials, name, 1, kind.relays},
+          world_->environment());
+    }
     return std::make_unique<seal::SealedLink>(std::move(plain), *kind.credentials, std::vector{name},
                                               world_->environment());
   }

@@ -12,6 +12,7 @@ ALLOWED = {
     "carrier": {"base", "wire"},
     "os": {"base", "crypto", "wire", "link"},
     "seal": {"base", "crypto", "wire", "link"},
+    "relay": {"base", "crypto", "wire", "link", "seal"},
     "multipath": {"base", "wire", "link"},
     "reliability": {"base", "wire", "link", "carrier", "multipath"},
     "group": {"base", "wire", "link", "carrier", "multipath"},
@@ -26,7 +27,7 @@ ALLOWED = {
     "engine": {"base", "wire", "link", "carrier", "os", "multipath", "reliability", "group", "shm", "network", "self", "protocol",
                "transport", "collective", "connection"},
     "api": {"base", "carrier/registered_memory.h", "protocol", "collective", "connection", "transport", "network/endpoint_roster.h", "shm/fast_lane.h", "engine"},
-    "provider": {"base", "crypto", "seal", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "verbs", "protocol",
+    "provider": {"base", "crypto", "seal", "relay", "wire", "link", "carrier", "os", "multipath", "reliability", "shm", "verbs", "protocol",
                  "transport", "engine", "api"},
 }
 LIBFABRIC_COMPONENTS = {"api", "provider"}

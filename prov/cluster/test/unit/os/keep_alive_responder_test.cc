@@ -17,6 +17,7 @@
 #include "os/progress_thread.h"
 #include "wire/admit.h"
 #include "wire/control.h"
+#include "wire/relay_frame.h"
 
 namespace cluster::os {
 namespace {
@@ -67,6 +68,28 @@ TEST_F(KeepAliveResponderTest, AnswersManyEndpoints) {
     send(*asker, ports[i]->name(), wire::ControlFrame::keep_alive(100 + i, 0).bytes());
     EXPECT_EQ(answer(*asker), 100 + i);
   }
+}
+
+/// Through a relay, a tag follows the keep-alive. More than that is another datagram, which the kernel has
+/// joined.
+TEST_F(KeepAliveResponderTest, GetsKeepAlivesWithTheTagOfARelay) {
+  const auto asker = open();
+  const auto port = open();
+  const auto responder =
+      start_keep_alive_responder(port, world_.log, [](ConstBytes frame, const SocketAddress&, Bytes answer) {
+        std::copy(frame.begin(), frame.end(), answer.begin());
+        return frame.size();
+      });
+  const wire::ControlFrame question = wire::ControlFrame::keep_alive(1, 0);
+  std::array<std::byte, 256> buffer;
+  std::vector<std::byte> bytes(question.bytes().begin(), question.bytes().end());
+  bytes.resize(bytes.size() + sizeof(wire::RelayTag));
+  send(*asker, port->name(), bytes);
+  EXPECT_TRUE(
+      test::eventually([&] { return receive(*asker, buffer) == static_cast<ssize_t>(bytes.size()); }));
+  bytes.resize(bytes.size() + 4);
+  send(*asker, port->name(), bytes);
+  EXPECT_TRUE(test::eventually([&] { return receive(*port, buffer) == static_cast<ssize_t>(bytes.size()); }));
 }
 
 TEST_F(KeepAliveResponderTest, AnswersMoreThanOneTurnHolds) {

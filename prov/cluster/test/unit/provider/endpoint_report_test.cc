@@ -88,7 +88,8 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   far.flow = reliability::FlowStats{};
   far.flow->heard_at = Time(2s);
   far.flow->paths.resize(2);
-  far.flow->paths[1] = {.link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false};
+  far.flow->paths[1] = {
+      .link = 1, .to = node(9), .round_trip = 12us, .window = 40, .up = false, .relay = node(7)};
   engine::PeerStats near;
   near.name = node(1).with_port(1);
   near.carrier = "shm";
@@ -117,6 +118,8 @@ TEST(EndpointReport, AnEndpointAndItsPeers) {
   EXPECT_EQ(report[4]["interface"], "eth1");
   EXPECT_EQ(report[4]["rtt_ns"], "12000");
   EXPECT_EQ(report[4]["up"], "no");
+  EXPECT_EQ(report[3]["relay"], "");
+  EXPECT_EQ(report[4]["relay"], "10.0.0.7:9228");
   EXPECT_EQ(report[5]["path"], "shm");
   EXPECT_EQ(report[5]["single_copy"], "yes");
   EXPECT_EQ(report[2]["kernel_vouches"], "yes");

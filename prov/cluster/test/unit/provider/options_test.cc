@@ -11,7 +11,7 @@
 namespace cluster::provider {
 namespace {
 
-struct Environment {
+struct FakeVariables {
   std::map<std::string, std::string> values;
   std::vector<std::string> errors;
 
@@ -53,23 +53,23 @@ TEST(Options, EveryRowIsValid) {
     EXPECT_NE(*row.help, '\0') << row.name;
     EXPECT_LT(help_text(row).size(), 512u) << row.name;
     // The default is a value like any other.
-    Environment environment{{{row.name, row.fallback}}, {}};
+    FakeVariables environment{{{row.name, row.fallback}}, {}};
     EXPECT_FALSE(environment.refused()) << row.name;
   }
 }
 
 TEST(Options, ValuesTakeEffect) {
-  Environment environment{{{"shm", "no"},
-                           {"shm_eager", "256k"},
-                           {"net_eager", "4000"},
-                           {"peer_timeout", "500"},
-                           {"outage", "0"},
-                           {"link", "UDP"},
-                           {"iface", "eth7"},
-                           {"ethertype", "yes"},
-                           {"qdisc_bypass", "0"},
-                           {"test_rings", "0"}},
-                          {}};
+  FakeVariables environment{{{"shm", "no"},
+                             {"shm_eager", "256k"},
+                             {"net_eager", "4000"},
+                             {"peer_timeout", "500"},
+                             {"outage", "0"},
+                             {"link", "UDP"},
+                             {"iface", "eth7"},
+                             {"ethertype", "yes"},
+                             {"qdisc_bypass", "0"},
+                             {"test_rings", "0"}},
+                            {}};
   const Options options = environment.read();
   EXPECT_TRUE(environment.errors.empty());
   const transport::EngineSettings settings = options.settings();
@@ -88,7 +88,7 @@ TEST(Options, ValuesTakeEffect) {
 
 TEST(Options, PortsAreAPortOrARange) {
   const auto read = [](const char* written) {
-    Environment environment{{{"ports", written}}, {}};
+    FakeVariables environment{{{"ports", written}}, {}};
     const PortRange range = environment.read().ports();
     EXPECT_TRUE(environment.errors.empty()) << written;
     return std::pair{range.first, range.last};
@@ -98,7 +98,7 @@ TEST(Options, PortsAreAPortOrARange) {
   EXPECT_EQ(read("9228"), (std::pair<std::uint16_t, std::uint16_t>{9228, 9228}));
   EXPECT_TRUE(Options().ports().any());
   for (const char* written : {"0-5", "5-4", "40000-65536", "40000-", "-40000", "a-b", "1-2-3", "1 - 2"})
-    EXPECT_TRUE((Environment{{{"ports", written}}, {}}.refused())) << written;
+    EXPECT_TRUE((FakeVariables{{{"ports", written}}, {}}.refused())) << written;
 }
 
 TEST(Options, BothEndsOfARangeAreAllowedAndNothingBeyond) {
@@ -106,7 +106,7 @@ TEST(Options, BothEndsOfARangeAreAllowedAndNothingBeyond) {
     if (row.kind != OptionKind::number && row.kind != OptionKind::size && row.kind != OptionKind::duration)
       continue;
     const auto refused = [&](std::uint64_t number) {
-      return Environment{{{row.name, std::to_string(number)}}, {}}.refused();
+      return FakeVariables{{{row.name, std::to_string(number)}}, {}}.refused();
     };
     EXPECT_FALSE(refused(row.min)) << row.name;
     EXPECT_FALSE(refused(row.max)) << row.name;
@@ -120,21 +120,21 @@ TEST(Options, BothEndsOfARangeAreAllowedAndNothingBeyond) {
 TEST(Options, MalformedValuesAreRefused) {
   for (const char* value :
        {"abc", "-1", "+500", " 640", "640 ", "640x", "0x400", "64k", "99999999999999999999", "6.4"}) {
-    EXPECT_TRUE((Environment{{{"peer_timeout", value}}, {}}.refused())) << value;
+    EXPECT_TRUE((FakeVariables{{{"peer_timeout", value}}, {}}.refused())) << value;
   }
   for (const char* value : {"k", "1g", "1kk", "1 m", "99999999999999999m", "17592186044416m"}) {
-    EXPECT_TRUE((Environment{{{"shm_eager", value}}, {}}.refused())) << value;
+    EXPECT_TRUE((FakeVariables{{{"shm_eager", value}}, {}}.refused())) << value;
   }
   for (const char* value : {"2", "maybe", "y"})
-    EXPECT_TRUE((Environment{{{"shm", value}}, {}}.refused())) << value;
+    EXPECT_TRUE((FakeVariables{{{"shm", value}}, {}}.refused())) << value;
   for (const char* value : {"tcp", "auto|udp", "pack", "udp "}) {
-    EXPECT_TRUE((Environment{{{"link", value}}, {}}.refused())) << value;
+    EXPECT_TRUE((FakeVariables{{{"link", value}}, {}}.refused())) << value;
   }
-  EXPECT_TRUE((Environment{{{"iface", std::string(65, 'x')}}, {}}.refused()));
+  EXPECT_TRUE((FakeVariables{{{"iface", std::string(65, 'x')}}, {}}.refused()));
 }
 
 TEST(Options, EmptyMeansDefault) {
-  Environment environment{{{"net_eager", ""}, {"link", ""}, {"iface", ""}, {"test_rings", ""}}, {}};
+  FakeVariables environment{{{"net_eager", ""}, {"link", ""}, {"iface", ""}, {"test_rings", ""}}, {}};
   const Options options = environment.read();
   EXPECT_TRUE(environment.errors.empty());
   EXPECT_EQ(options.settings().net_eager_max, transport::EngineSettings{}.net_eager_max);
@@ -142,7 +142,7 @@ TEST(Options, EmptyMeansDefault) {
 }
 
 TEST(Options, ARefusalNamesOptionValueAndRange) {
-  Environment environment{{{"peer_timeout", "12"}, {"link", "tcp"}}, {}};
+  FakeVariables environment{{{"peer_timeout", "12"}, {"link", "tcp"}}, {}};
   static_cast<void>(environment.read());
   ASSERT_EQ(environment.errors.size(), 2u);
   EXPECT_NE(environment.errors[0].find("FI_CLUSTER_LINK=tcp"), std::string::npos) << environment.errors[0];
@@ -153,7 +153,7 @@ TEST(Options, ARefusalNamesOptionValueAndRange) {
 }
 
 TEST(Options, ALongValueMakesAShortLine) {
-  Environment environment{{{"peer_timeout", std::string(5000, '9')}}, {}};
+  FakeVariables environment{{{"peer_timeout", std::string(5000, '9')}}, {}};
   static_cast<void>(environment.read());
   ASSERT_EQ(environment.errors.size(), 1u);
   EXPECT_LT(environment.errors[0].size(), 300u);

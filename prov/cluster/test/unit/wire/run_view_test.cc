@@ -68,7 +68,7 @@ std::size_t count_of(const Page& page) {
   FrameView first;
   EXPECT_EQ(admit(page, first), Refusal::none);
   RunView run;
-  return admit_run(page, first, run) ? run.count : 1;
+  return match_run(page, first, run) && check_run(run, {}) ? run.count : 1;
 }
 
 TEST(RunView, FindsAllThatContinueTheFirst) {
@@ -80,7 +80,7 @@ TEST(RunView, FindsAllThatContinueTheFirst) {
     FrameView first;
     ASSERT_EQ(admit(page, first), Refusal::none);
     RunView run;
-    ASSERT_TRUE(admit_run(page, first, run));
+    ASSERT_TRUE(match_run(page, first, run) && check_run(run, {}));
     EXPECT_EQ(run.count, 7u);
     EXPECT_EQ(run.size(), 7 * kPart);
     EXPECT_EQ(run.segment.kind, kind);

@@ -1,0 +1,204 @@
+#include "relay/relay.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace cluster::relay {
+namespace {
+
+std::uint64_t interval_of(Time now) {
+  return static_cast<std::uint64_t>(now.time_since_epoch() / Relay::kCookieInterval);
+}
+
+}  // namespace
+
+Relay::Relay(std::vector<JobRelayKeys> jobs, link::Link& link, const Environment& environment,
+             const Limits& limits)
+    : link_(link),
+      environment_(environment),
+      limits_(limits),
+      cookies_{environment.random.next(), environment.random.next()},
+      names_(jobs.size()) {
+  for (std::size_t job = 0; job < jobs.size(); ++job) {
+    for (auto& key : jobs[job]) keys_.push_back({std::move(key), job});
+  }
+}
+
+std::size_t Relay::poll() {
+  const std::size_t count = link_.receive_burst(arrivals_);
+  if (count == 0) return 0;
+  const Time now = environment_.clock.now();
+  if (now >= next_sweep_) sweep(now);
+  for (const link::InFrame& arrival : std::span(arrivals_).first(count)) {
+    for (link::ArrivalWalk walk(arrival); !walk.done();) {
+      const Bytes datagram = walk.datagram();
+      wire::RelayTag tag;
+      if (const std::size_t length = wire::tagged_frame(datagram, tag); length != 0) {
+        forward(now, datagram.first(length + sizeof tag), tag, arrival.from);
+        walk.pass(1, length + sizeof tag);
+      } else if (datagram.size() >= wire::kRelayFrameSize) {
+        on_message(now, datagram.first(wire::kRelayFrameSize), arrival.from);
+        walk.pass_refused(wire::kRelayFrameSize);
+      } else {
+        ++totals_.refused;
+        walk.pass_datagram();
+      }
+    }
+  }
+  send_burst();
+  return count;
+}
+
+void Relay::on_message(Time now, ConstBytes frame, const link::Path& from) {
+  const std::optional<wire::RelayMessage> message = wire::decode_relay(frame);
+  const auto is_its_key = [&](const KnownKey& each) { return message && each.key->id() == message->key_id; };
+  const auto known = std::ranges::find_if(keys_, is_its_key);
+  if (known == keys_.end() || !known->key->verify(frame) || !answers_.take(now)) {
+    ++totals_.refused;
+    return;
+  }
+  if (message->kind == wire::FrameKind::relay_join) return join(now, *known, *message, from);
+  if (message->kind != wire::FrameKind::relay_request) return;
+  wire::RelayMessage offer = *message;
+  offer.kind = wire::FrameKind::relay_offer;
+  offer.cookie = cookie(interval_of(now), *message, from.to);
+  offer.member = 0;
+  answer(*known->key, offer, from);
+}
+
+/// Returns the cookie for a request from this source. It is never 0.
+std::uint64_t Relay::cookie(std::uint64_t interval, const wire::RelayMessage& message,
+                            const SocketAddress& source) const {
+  const auto name = message.name.words(), from = source.words();
+  const std::array<std::uint64_t, 8> words{name[0], name[1], name[2],  from[0],
+                                           from[1], from[2], interval, message.number};
+  return std::max<std::uint64_t>(cookies_(words), 1);
+}
+
+void Relay::join(Time now, const KnownKey& known, const wire::RelayMessage& message, const link::Path& from) {
+  const std::uint64_t interval = interval_of(now);
+  const bool received = message.cookie == cookie(interval, message, from.to) ||
+                        message.cookie == cookie(interval - 1, message, from.to);
+  if (!received) {
+    ++totals_.refused;
+    return;
+  }
+  auto& names = names_[known.job];
+  auto place = names.find(message.name);
+  if (place == names.end()) {
+    if (!make_room(now)) return;
+    std::uint32_t number = 0;
+    do number = static_cast<std::uint32_t>(environment_.random.next());
+    while (number == 0 || members_.contains(number));
+    place = names.emplace(message.name, number).first;
+    Member& made = members_[number];
+    made.job = known.job;
+    made.name = message.name;
+  }
+  Member& member = members_[place->second];
+  if (member.path.to != from.to)
+    environment_.log.info("relay: forwards frames of %s, which come from %s", message.name.text().c_str(),
+                          from.to.text().c_str());
+  member.path = link::without_mac(from);
+  member.heard = now;
+  wire::RelayMessage joined = message;
+  joined.kind = wire::FrameKind::relay_joined;
+  joined.member = place->second;
+  answer(*known.key, joined, from);
+}
+
+bool Relay::make_room(Time now) {
+  if (members_.size() < limits_.members) return true;
+  const auto silent =
+      std::ranges::min_element(members_, {}, [](const auto& each) { return each.second.heard; });
+  if (silent != members_.end() && now >= silent->second.heard + kSilentMin) {
+    forget(silent->first);
+    return true;
+  }
+  if (now >= next_warning_) {
+    next_warning_ = now + kWarningInterval;
+    environment_.log.warn("relay: refuses further endpoints, because it already serves %zu", members_.size());
+  }
+  return false;
+}
+
+void Relay::answer(const RelayKey& key, const wire::RelayMessage& message, const link::Path& to) {
+  const wire::RelayFrame frame = key.seal(message);
+  const link::Path path = link::without_mac(to);
+  link::send_frame(link_, frame, path);
+}
+
+/// Forwards the datagram, which is a frame and its tag. Rewrites the tag for the receiver.
+void Relay::forward(Time now, Bytes datagram, wire::RelayTag tag, const link::Path& from) {
+  const auto sender = members_.find(tag.member);
+  if (sender == members_.end() || sender->second.path.to != from.to || tag.hops == 0 ||
+      tag.hops > wire::kRelayHops) {
+    ++totals_.refused;
+    return;
+  }
+  Member& member = sender->second;
+  member.heard = now;
+  const auto& names = names_[member.job];
+  const auto receiver = names.find(wire::address_of(tag.peer, 0));
+  if (receiver == names.end() || receiver->second == sender->first) {
+    ++totals_.refused;
+    return;
+  }
+  if (!pay(now, member, datagram.size())) {
+    ++totals_.dropped;
+    return;
+  }
+  --tag.hops;
+  tag.member = receiver->second;
+  tag.peer = wire::rail_block(member.name);
+  std::memcpy(datagram.data() + datagram.size() - sizeof tag, &tag, sizeof tag);
+  link::OutFrame& frame = burst_.add();
+  frame.path = &members_.find(receiver->second)->second.path;
+  frame.add(datagram);
+  if (burst_.frames().size() == link::kBurstMax) send_burst();
+}
+
+/// Returns true if the member may send so many bytes now, and counts them.
+bool Relay::pay(Time now, Member& member, std::size_t bytes) {
+  member.active = true;
+  member.paid_until = std::max(member.paid_until, now);
+  if (member.paid_until > now + kBurst) return false;
+  member.paid_until +=
+      Duration(static_cast<std::int64_t>(bytes * active_ * 1'000'000'000 / limits_.bytes_per_second));
+  return true;
+}
+
+/// Sends the burst. What the link does not take is lost.
+void Relay::send_burst() {
+  const std::span<const link::OutFrame> frames = burst_.frames();
+  for (std::size_t done = 0; done < frames.size(); ++done) {
+    const std::size_t taken = link_.send_burst(frames.subspan(done));
+    for (const link::OutFrame& frame : frames.subspan(done, taken)) totals_.bytes += frame.size;
+    totals_.frames += taken;
+    done += taken;
+    if (done < frames.size()) ++totals_.dropped;
+  }
+  burst_.clear();
+}
+
+void Relay::sweep(Time now) {
+  next_sweep_ = now + kSweepInterval;
+  active_ = 0;
+  std::vector<std::uint32_t> silent;
+  for (auto& [number, member] : members_) {
+    active_ += std::exchange(member.active, false) ? 1 : 0;
+    if (now >= member.heard + kSilentMax) silent.push_back(number);
+  }
+  active_ = std::max<std::size_t>(active_, 1);
+  for (const std::uint32_t number : silent) forget(number);
+}
+
+void Relay::forget(std::uint32_t number) {
+  send_burst();  // its frames refer to the paths of members
+  const auto member = members_.find(number);
+  names_[member->second.job].erase(member->second.name);
+  members_.erase(member);
+}
+
+}  // namespace cluster::relay

@@ -1,0 +1,66 @@
+"""The relay of this node. It forwards sealed frames between endpoints that do not reach each other, for the jobs whose relay keys
+the operator has given (fi_cluster_network(7), RELAYS). The program cluster-relay does the work. It gets the keys through a pipe and no
+privilege, and ends with the agent. With relay keys nobody can open or forge frames."""
+import asyncio
+import os
+import pwd
+import re
+
+from cluster_lib import build
+
+from . import key as key_file
+from .errors import AgentError
+
+PROGRAM = "cluster-relay"
+_KEY = re.compile(r"[0-9a-fA-F]{64}")
+
+
+def read_keys(path):
+    """The lines of the file with relay keys, without comments: one job a line, with one or two keys."""
+    text = key_file.read_private(path, "--relay").decode("ascii", "replace")
+    lines = [" ".join(line.partition("#")[0].split()) for line in text.splitlines()]
+    lines = [line for line in lines if line]
+    if not lines or not all(_KEY.fullmatch(word) for line in lines for word in line.split()):
+        raise AgentError(f"--relay {path}: a line for each job is needed, with one or two relay keys (cluster-key --relay prints one)")
+    return lines
+
+
+class Relay:
+    def __init__(self, settings, history):
+        self._lines = read_keys(settings.relay) if settings.relay else []
+        self._name, self._rate, self._history = settings.name, settings.relay_rate, history
+        if self._lines and build.missing([PROGRAM]):
+            raise AgentError(f"--relay: {build.advice(PROGRAM)}")
+
+    async def run(self):
+        """Until the program ends, which it should not do; forever without keys."""
+        if not self._lines:
+            await asyncio.Event().wait()
+        process = await asyncio.create_subprocess_exec(
+            build.path(PROGRAM), "--rate", str(self._rate), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, **_without_privilege())
+        try:
+            process.stdin.write(("\n".join(self._lines) + "\n\n").encode())
+            await process.stdin.drain()
+            addresses = []
+            while line := (await process.stdout.readline()).decode().strip():
+                addresses.append(line)
+            if addresses:
+                self._history.add("relay", self._name, f"forwards frames at {', '.join(addresses)}")
+            said = b"no word"
+            async for line in process.stderr:
+                said = line
+            status = await process.wait()
+            self._history.add("relay", self._name, f"has ended with status {status}: {said.decode('utf-8', 'replace').strip()}")
+        finally:
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+def _without_privilege():
+    """The program needs none: its port is above 1023."""
+    if os.geteuid() != 0:
+        return {}
+    nobody = pwd.getpwnam("nobody")
+    return {"user": nobody.pw_uid, "group": nobody.pw_gid, "extra_groups": []}
