@@ -236,6 +236,7 @@ PAIR_TEST(Connection, AClosedEndpointLeavesNoEvents) {
   if (!side.first()) {
     ASSERT_EQ(fi_shutdown(pair.end.get(), 0), 0);  // queues the event, which nobody reads
   }
+  pair.host.meet(side);  // the other side's end must not close before that
   pair.end.reset();
   EXPECT_EQ(pair.host.next(milliseconds(300)).kind, ~0u) << "an event of an endpoint that no longer exists";
   pair.host.meet(side);

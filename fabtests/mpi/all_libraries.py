@@ -3,8 +3,8 @@
     all_libraries.py --provider DIRECTORY [--library NAME]... [--only WORD]... [--ranks N]
 
 Needs minutes to an hour, depending on the machine. Over TCP it runs the applications and the programs of apps/ as
-well, to compare their results and times. LAMMPS and Quantum ESPRESSO come from Debian (lammps, quantum-espresso), where
-they are built for Open MPI 4.1; the Intel MPI Benchmarks come with Intel MPI.
+well, to compare their results and times. The applications come from Debian (util/setup --for apps), where they are built
+for Open MPI 4.1; the Intel MPI Benchmarks come with Intel MPI.
 """
 import argparse
 import os

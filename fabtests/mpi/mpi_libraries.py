@@ -6,7 +6,7 @@
     intel     Intel MPI from PyPI; it comes without headers, so its programs are compiled with MPICH's, whose ABI it has
 
 Paths: `cluster` is this provider for everything, also inside a node; `tcp` is what the library does over Ethernet
-without it; `memory` is Open MPI's own shared memory. None falls back to another silently.
+without it; `memory` is Open MPI's own shared memory, and `own` both, as Open MPI chooses them. None falls back to another silently.
 """
 import dataclasses
 import os
@@ -49,7 +49,8 @@ def _open_mpi(wheel, include):
         "cluster": ["--mca", "pml", "cm", "--mca", "mtl", "ofi", "--mca", include, "cluster",
                     *(["--mca", "btl", "self,ofi"] if wheel else [])],
         "tcp": ["--mca", "pml", "ob1", "--mca", "btl", "tcp,self"],
-        "memory": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader" if not wheel else "self,sm"]}, {
+        "memory": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader" if not wheel else "self,sm"],
+        "own": ["--mca", "pml", "ob1", "--mca", "btl", "self,vader,tcp" if not wheel else "self,sm,tcp"]}, {
             "cluster": {"FI_PROVIDER": "cluster"}}, {
                 "cluster": "rdma" if wheel else "pt2pt", "tcp": "" if wheel else "pt2pt",
                 "memory": "" if wheel else "pt2pt"}, {"cluster": ours, "tcp": own, "memory": own},

@@ -33,8 +33,8 @@ def parser():
     options.add_argument("--nodes", type=int, default=2, help="virtual nodes (default: %(default)s)")
     options.add_argument("--ranks", type=int, default=2, help="ranks, spread over all nodes (default: %(default)s)")
     options.add_argument("--slots", type=int, default=0, help="ranks that fit a node (default: as many as there are)")
-    options.add_argument("--path", choices=("cluster", "tcp", "rxm", "memory"), default="cluster",
-                         help="memory: Open MPI; rxm, which is tcp;ofi_rxm: MPICH (default: %(default)s)")
+    options.add_argument("--path", choices=("cluster", "tcp", "rxm", "memory", "own"), default="cluster",
+                         help="memory, own: Open MPI; rxm, which is tcp;ofi_rxm: MPICH (default: %(default)s)")
     options.add_argument("--own-memory", action="store_true", help="inside a node the library shares memory itself")
     options.add_argument("--provider", default="", help="directory of libcluster-fi.so")
     options.add_argument("--link", default="", help="packet, udp, or mixed: packet on the first node, udp elsewhere")

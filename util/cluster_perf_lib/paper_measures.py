@@ -1,6 +1,7 @@
 """What only the page about the papers asks: measures of whole programs, by the programs and scripts of the tests.
 
 Each measure gives rows (dictionaries), or says why there are none."""
+import contextlib
 import copy
 import json
 import os
@@ -12,7 +13,7 @@ import time
 from concurrent import futures
 from dataclasses import dataclass, replace
 
-from cluster_lib import build
+from cluster_lib import build, job_key
 from cluster_lib.environment import of_provider, without_settings
 from vcluster_lib import temporary
 
@@ -35,6 +36,10 @@ GAUSS_WAYS = {"asleep": ("fabric", "cluster/udp", "block"), "polling": ("fabric"
               "mpi_asleep": ("mpi", "mpi:cluster/udp", "block"), "mpi_udp": ("mpi", "mpi:cluster/udp", "spin"),
               "mpi": ("mpi", "mpi:cluster/packet", "spin")}
 PAIRS_WAYS = {"cluster": "cluster/packet", "tcp": "tcp"}
+# Two joined clusters: both nodes in one network, or only a relay on a third node reaches both. Relays need a key.
+JOINED_WAYS = ("direct", "relay")
+JOINED_ITEMS = {"latency": Item("latency", 64), "bandwidth": Item("bandwidth", 64 << 10, 64), "bandwidth_large": Item("bandwidth", 1 << 20, 16)}
+_JOINED_SECONDS = 20  # until a relay has begun
 PAIRS_ITEMS = {"rate": Item("rate", 8, 64), "bandwidth": Item("bandwidth", 1 << 20, 16)}
 MATRIX_WAYS = {"mpi": "mpi:cluster/packet", "mpi_tcp": "mpi:vader+tcp"}
 
@@ -83,7 +88,7 @@ class Measures:
         """Name -> the rows, and why there are none."""
         found = {}
         work = {"stages": self._stages, "pvm": self._pvm, "jobs": self._jobs, "pairs": self._pairs, "matrix": self._matrix, "gauss": self._gauss, "control": self._control,
-                "mailbox": self._mailbox}
+                "mailbox": self._mailbox, "joined": self._joined}
         begun = time.monotonic()
         for number, (name, measure) in enumerate(work.items(), 1):
             self._say(f"[papers {number}/{len(work)}] {name}, {time.monotonic() - begun:.0f} s since the first")
@@ -162,7 +167,7 @@ class Measures:
     def _on(self, nodes):
         """The first nodes of the cluster."""
         if not self._made:
-            self._made = temporary.make("perf", max(self._form.matrix_nodes), suffix="-papers")
+            self._made = temporary.make("perf", max(3, *self._form.matrix_nodes), suffix="-papers")
         return Place(BETWEEN, self._made, tuple(range(1, nodes + 1)))
 
     def _mpi(self, place, transport, ranks, words):
@@ -254,6 +259,40 @@ class Measures:
         return [{"bytes": int(size[0][0]), "mailbox": statistics.median(float(run[1]) for run in size),
                  "plain": statistics.median(float(run[2]) for run in size)} for size in zip(*runs)]
 
+    def _joined(self):
+        """What two nodes reach directly, and through a relay on a third node when nothing else joins them. Medians, in turns."""
+        transport, place = transports.with_key(_transport("cluster/udp", "fabric"), "/auth"), self._on(2)
+        words = [self._runner.program("fabric_perf"), "--provider", transport.provider, "--wait", "spin", "--milliseconds",
+                 str(self._form.pairs_milliseconds), "--limit", str(self._runner.limit)]
+        relay_key = job_key.relay_key(transport.environment["FI_CLUSTER_KEY"])
+        relay = Child(place.cluster.command(3, self._program("cluster-relay")), without_settings(), f"{relay_key}\n\n")
+        try:
+            relay.wait_for_line(place.cluster.address(3), _JOINED_SECONDS)
+            found = {way: [] for way in JOINED_WAYS}
+            for way in list(found) * self._form.repetitions:
+                self._say(f"      {way}")
+                with _parted(place.cluster) if way == "relay" else contextlib.nullcontext():
+                    settings = {**transports.environment(transport, self._runner.build), "FI_CLUSTER_RELAYS": place.cluster.address(3)}
+                    lines = self._runner.pair(place, settings, words, [item.text() for item in JOINED_ITEMS.values()])
+                samples = [sample["value"] for sample in map(json.loads, lines) if "measure" in sample]
+                found[way].append(samples[:len(JOINED_ITEMS)])
+        finally:
+            relay.finish(0)
+        return [{"way": way, **dict(zip(JOINED_ITEMS, map(statistics.median, zip(*runs))))} for way, runs in found.items()]
+
+
+@contextlib.contextmanager
+def _parted(cluster):
+    """Nodes 1 and 2 do not reach each other by UDP meanwhile. TCP remains, for what the programs arrange before they measure."""
+    rules = [(node, ("to", cluster.address(3 - node), "ipproto", "udp", "unreachable")) for node in (1, 2)]
+    for node, rule in rules:
+        cluster.run(node, "ip", "rule", "add", *rule)
+    try:
+        yield
+    finally:
+        for node, rule in rules:
+            cluster.run(node, "ip", "rule", "del", *rule)
+
 
 def _middle(runs):
     """Solutions of one system: times are medians, all else is the same in each. The spread is a part of the seconds."""
@@ -268,4 +307,4 @@ def _transport(name, kind):
 
 def targets():
     """The programs to build, and those that need an MPI library."""
-    return ["gauss_perf", "budget_frames", "cluster-ip", "example_pingpong"], ["gauss_mpi", "matmul", "mpi_scale", "sleeping_yield"]
+    return ["gauss_perf", "budget_frames", "cluster-ip", "cluster-relay", "example_pingpong"], ["gauss_mpi", "matmul", "mpi_scale", "sleeping_yield"]

@@ -199,7 +199,19 @@ def mailbox(figures):
             "(`examples/mailbox`)."]
 
 
-TABLES = {"mailbox": mailbox, "stages": stages, "matrix": matrix, "pairs": pairs, "jobs": jobs, "gauss": gauss, "exchanges": exchanges, "control": control}
+def joined(figures):
+    rows = {row["way"]: row for row in figures.rows("joined")}
+    heads = {"direct": "one cluster: directly", "relay": "two clusters: through a relay"}
+    time, bandwidth = (rows["relay"][measure] / rows["direct"][measure] for measure in ("latency", "bandwidth_large"))
+    waits = " Both programs poll and leave no processor to the relay, which waits for one." if 0 < figures.processors < 3 else ""
+    return [*table(["UDP, with a key", "64 B", "64 KB", "1 MB"],
+                   [[head, _us(rows[way]["latency"]), *(value_text(rows[way][measure], "B/s") for measure in ("bandwidth", "bandwidth_large"))]
+                    for way, head in heads.items()]),
+            "DECK's MultiCluster joins two clusters by a node that belongs to both. Here, that node runs a relay, which forwards sealed frames. "
+            f"Through it, 64 B takes {time:.1f} times as long, and a stream of 1 MB has {100 * bandwidth:.0f} % of the bandwidth.{waits}"]
+
+
+TABLES = {"joined": joined, "mailbox": mailbox, "stages": stages, "matrix": matrix, "pairs": pairs, "jobs": jobs, "gauss": gauss, "exchanges": exchanges, "control": control}
 
 
 def or_reason(make, figures, what):

@@ -12,12 +12,15 @@ from .errors import Skipped
 
 
 class Child:
-    """A started program whose output is collected."""
+    """A started program whose output is collected. It reads `told`, if there is any, on its standard input, which then stays open."""
 
-    def __init__(self, command, environment):
+    def __init__(self, command, environment, told=""):
         self.name = os.path.basename(next((word for word in command if re.search("_perf|ucx|mpi_check$", word)), command[0]))
-        self.process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                                        preexec_fn=die_with_parent, cwd="/tmp")
+        self.process = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE if told else None, stdout=subprocess.PIPE,
+                                        stderr=subprocess.PIPE, text=True, preexec_fn=die_with_parent, cwd="/tmp")
+        if told:
+            self.process.stdin.write(told)
+            self.process.stdin.flush()
         self.lines = queue.Queue()
         self.output_lines, self.error_lines = [], []
         self._readers = [threading.Thread(target=self._read, args=(self.process.stdout, self.output_lines, True), daemon=True),

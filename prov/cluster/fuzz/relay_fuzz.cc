@@ -3,6 +3,7 @@
 // relay sends what it forwards only to a source from which an endpoint has joined, and only once. A source
 // that no endpoint has joined from gets at most one answer for each frame, and no answer is longer than the
 // frame.
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -99,7 +100,8 @@ class RelayHarness {
   Frame made_up() {
     const std::vector<std::uint8_t> content = input_.ConsumeBytes<std::uint8_t>(200);
     Frame frame(content.size() + 1);
-    std::memcpy(frame.data(), content.data(), content.size());
+    std::transform(content.begin(), content.end(), frame.begin(),
+                   [](std::uint8_t each) { return std::byte{each}; });
     return frame;
   }
   void replay() {

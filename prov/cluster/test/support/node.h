@@ -184,8 +184,8 @@ class EngineTest : public ::testing::Test {
   /// Moves time on, and all engines with it.
   template <typename... Nodes>
   void pass(Nodes&... nodes) {
-    for (int i = 0; i < 200; ++i) {
-      clock.advance(5us);
+    for (int i = 0; i < 50; ++i) {
+      clock.advance(20us);
       (nodes.engine.poll(), ...);
     }
   }

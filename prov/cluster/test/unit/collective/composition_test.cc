@@ -347,7 +347,7 @@ INSTANTIATE_TEST_SUITE_P(Teams, Composition, testing::ValuesIn(cases()));
 
 /// A ring of so many nodes uses message numbers twice.
 TEST(LongRing, MatchesMessagesWhoseNumbersRepeat) {
-  constexpr std::size_t kNodes = 300, kCount = kLong / sizeof(Value);
+  constexpr std::size_t kNodes = 260, kCount = kLong / sizeof(Value);
   std::vector<Values> sums_at(kNodes);
   ScheduledTeam team(kNodes, 1, 7);
   for (Member member = 0; member < kNodes; ++member) {

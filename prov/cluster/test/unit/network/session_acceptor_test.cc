@@ -132,9 +132,9 @@ TEST_F(TranslatedTest, TheCallerHearsTheCauseAndTheCure) {
   Node a(network, kA, kB, 1000);
   Node b(network, kB, kA, 1000);
   b.send();
-  translate(a, b, 900ms);
+  translate(a, b, 800ms);
   EXPECT_EQ(b.logged("is lost"), 0u) << "a may call b meanwhile";
-  translate(a, b, 300ms);
+  translate(a, b, 400ms);
   EXPECT_EQ(b.logged("is lost: a router between the nodes changes this node's address"), 1u);
   EXPECT_EQ(b.logged("FI_CLUSTER_IFACE"), 1u);
   EXPECT_EQ(a.counters().sessions_opened, 0u) << "the caller gets no session";
