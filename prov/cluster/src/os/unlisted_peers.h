@@ -31,6 +31,8 @@ class UnlistedPeers {
   void note(Time now, const SocketAddress& peer, const HardwareAddress& mac);
   /// Returns true if no peer was noted or asked.
   bool empty() const { return entries_.empty(); }
+  /// Returns true if the peer was noted, or if a frame to it was meant for all hosts.
+  bool contains(const SocketAddress& peer) const { return entries_.contains(peer); }
   /// Returns the hardware address that the peer has shown since `since`, or null.
   const HardwareAddress* find(const SocketAddress& peer, Time since) const;
   /// Returns true if a frame to some peer may go to all hosts now.

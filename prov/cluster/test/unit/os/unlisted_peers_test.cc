@@ -53,6 +53,8 @@ TEST(UnlistedPeers, AnAddressIsThatWhichThePeerHasShown) {
   EXPECT_TRUE(peers.empty());
   peers.ask_all(kNow, peer_number(1));
   EXPECT_EQ(peers.find(peer_number(1), Time{}), nullptr) << "it was only asked";
+  EXPECT_TRUE(peers.contains(peer_number(1)));
+  EXPECT_FALSE(peers.contains(peer_number(2)));
   peers.note(kNow, peer_number(1), kCard);
   ASSERT_NE(peers.find(peer_number(1), kNow), nullptr);
   EXPECT_EQ(*peers.find(peer_number(1), kNow), kCard);
