@@ -97,7 +97,7 @@ class PacketLink final : public link::Link {
   /// socket.
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
-  bool avoids_table(const link::Path& path) const;
+  bool avoids_table(const link::Path& path);
   std::size_t send_through_socket(std::span<const link::OutFrame> frames);
   std::size_t send_without_table(std::span<const link::OutFrame> frames);
   void wait(const link::OutFrame& frame);
@@ -162,14 +162,16 @@ std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
 
 /// Returns true if frames on this path do not ask the kernel for the hardware address. If the peer has shown
 /// its hardware address in an AddressTrailer, the table of its kernel is full. Such a kernel does not answer
-/// the question for its address. If the table of this kernel was full, each further refusal would cost a walk
+/// the question for its address. But any host can forge a trailer, so every second frame asks the kernel as
+/// long as this table has space. If the table of this kernel was full, each further refusal would cost a walk
 /// through the table. Or the kernel may have taken the last frame without being able to send it: it waits for
 /// the answer of a kernel whose table is full.
-bool PacketLink::avoids_table(const link::Path& path) const {
+bool PacketLink::avoids_table(const link::Path& path) {
   if ((unlisted_.empty() && path.doubts == 0) || own(path.to)) [[likely]]
     return false;
   const Time now = SystemClock().now();
-  if (unlisted_.find(path.to, now - UnlistedPeers::kShownFor) != nullptr) return true;
+  if (unlisted_.find(path.to, now - UnlistedPeers::kShownFor) != nullptr)
+    return neighbours_.was_full(now) || unlisted_.takes_turn(path.to);
   const bool again = path.doubts != 0 || unlisted_.contains(path.to);
   return again && neighbours_.was_full(now) &&
          (path.mac != link::Path{}.mac || interface_.in_network(path.to));

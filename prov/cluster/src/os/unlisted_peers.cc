@@ -31,6 +31,13 @@ const HardwareAddress* UnlistedPeers::find(const SocketAddress& peer, Time since
   return shown && found->second.shown_at >= since ? &found->second.mac : nullptr;
 }
 
+bool UnlistedPeers::takes_turn(const SocketAddress& peer) {
+  const auto found = entries_.find(peer);
+  if (found == entries_.end()) return false;
+  found->second.turn = !found->second.turn;
+  return found->second.turn;
+}
+
 UnlistedPeers::Verdict UnlistedPeers::ask_all(Time now, const SocketAddress& peer) {
   Entry* const entry = entry_of(peer);
   if (entry == nullptr || now < entry->ask_at) return Verdict::no;

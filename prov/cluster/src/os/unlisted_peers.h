@@ -35,6 +35,8 @@ class UnlistedPeers {
   bool contains(const SocketAddress& peer) const { return entries_.contains(peer); }
   /// Returns the hardware address that the peer has shown since `since`, or null.
   const HardwareAddress* find(const SocketAddress& peer, Time since) const;
+  /// Returns true for every second frame to a peer that was noted.
+  bool takes_turn(const SocketAddress& peer);
   /// Returns true if a frame to some peer may go to all hosts now.
   bool allows(Time now) const { return next_ <= now; }
   enum class Verdict : std::uint8_t {
@@ -54,6 +56,7 @@ class UnlistedPeers {
     Time shown_at = kNotShown;
     Time ask_at{};  ///< when a frame may go to all hosts again
     Duration ask_again = kAskAgain;
+    bool turn = false;  ///< whose turn the last frame was
   };
 
   Entry* entry_of(const SocketAddress& peer);

@@ -62,6 +62,17 @@ TEST(UnlistedPeers, AnAddressIsThatWhichThePeerHasShown) {
   EXPECT_EQ(peers.find(peer_number(2), Time{}), nullptr);
 }
 
+TEST(UnlistedPeers, AForgedAddressGetsEverySecondFrame) {
+  UnlistedPeers peers;
+  EXPECT_FALSE(peers.takes_turn(peer_number(1)));
+  peers.note(kNow, peer_number(1), kCard);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(peers.takes_turn(peer_number(1)));
+    peers.note(kNow, peer_number(1), kCard);
+    EXPECT_FALSE(peers.takes_turn(peer_number(1)));
+  }
+}
+
 TEST(UnlistedPeers, ForgedFramesDoNotFillTheMemory) {
   UnlistedPeers peers;
   const SocketAddress first = peer_number(1);
