@@ -5,6 +5,7 @@ import asyncio
 import os
 import pwd
 import re
+import time
 
 from cluster_lib import build
 
@@ -12,6 +13,7 @@ from . import key as key_file
 from .errors import AgentError
 
 PROGRAM = "cluster-relay"
+QUIET_SECONDS = 600  # the history does not say the same again for so long
 _KEY = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -29,8 +31,16 @@ class Relay:
     def __init__(self, settings, history):
         self._lines = read_keys(settings.relay) if settings.relay else []
         self._name, self._rate, self._history = settings.name, settings.relay_rate, history
+        self._said = {}  # when the history was told what
         if self._lines and build.missing([PROGRAM]):
             raise AgentError(f"--relay: {build.advice(PROGRAM)}")
+
+    def _say(self, text):
+        now = time.monotonic()
+        self._said = {said: at for said, at in self._said.items() if now < at + QUIET_SECONDS}
+        if text not in self._said:
+            self._said[text] = now
+            self._history.add("relay", self._name, text)
 
     async def run(self):
         """Until the program ends, which it should not do; forever without keys."""
@@ -46,12 +56,13 @@ class Relay:
             while line := (await process.stdout.readline()).decode().strip():
                 addresses.append(line)
             if addresses:
-                self._history.add("relay", self._name, f"forwards frames at {', '.join(addresses)}")
-            said = b"no word"
+                self._say(f"forwards frames at {', '.join(addresses)}")
+            said = "no word"
             async for line in process.stderr:
-                said = line
-            status = await process.wait()
-            self._history.add("relay", self._name, f"has ended with status {status}: {said.decode('utf-8', 'replace').strip()}")
+                said = line.decode("utf-8", "replace").strip().removeprefix(f"{PROGRAM}: ")
+                if addresses:
+                    self._say(said)
+            self._say(f"has ended with status {await process.wait()}: {said}")
         finally:
             if process.returncode is None:
                 process.kill()
