@@ -2,6 +2,7 @@
 the operator has given (fi_cluster_network(7), RELAYS). The program cluster-relay does the work. It gets the keys through a pipe and no
 privilege, and ends with the agent. With relay keys nobody can open or forge frames."""
 import asyncio
+import contextlib
 import os
 import pwd
 import re
@@ -50,8 +51,9 @@ class Relay:
             build.path(PROGRAM), "--rate", str(self._rate), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, **_without_privilege())
         try:
-            process.stdin.write(("\n".join(self._lines) + "\n\n").encode())
-            await process.stdin.drain()
+            with contextlib.suppress(ConnectionError):  # it has ended already, and has said why
+                process.stdin.write(("\n".join(self._lines) + "\n\n").encode())
+                await process.stdin.drain()
             addresses = []
             while line := (await process.stdout.readline()).decode().strip():
                 addresses.append(line)

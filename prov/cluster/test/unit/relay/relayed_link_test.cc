@@ -289,7 +289,12 @@ TEST_F(RelayedLinkTest, AnErrorOfTheDirectWayDoesNotConcernAPeerBehindARelay) {
 /// Two networks may use the same addresses. The host that has the address here knows no such port.
 TEST_F(RelayedLinkTest, AHostWithTheAddressOfThePeerEndsNoFirstContact) {
   network.absent = kB;
+  see = [&](const Packet& packet, const SocketAddress& to) {
+    if (to == kB && kind_of(packet.bytes) == FrameKind::association_request)
+      network.last_to_absent = packet.bytes;
+  };
   EXPECT_LT(exchange(), 1s);
+  see = nullptr;
   EXPECT_EQ(a->counters().sessions_closed, 0u);
 }
 
