@@ -130,6 +130,8 @@ Simulation::Simulation(const RunOptions& options)
 /// the address that the process lists. So a process there must not be stopped for long, and its death is
 /// noticed later.
 void Simulation::add_translator(std::uint64_t seed, FaultPlan& faults) {
+  // In a siege, hosts wait for less time than a peer behind a router may need to show its port.
+  if (attack_ == AttackKind::siege) throw std::invalid_argument("no router translates addresses in a siege");
   if (!faults.keyed) throw std::invalid_argument("a router may translate addresses only if there are keys");
   SeededRandom random = SeededRandom::stream(seed, kStreamTranslator);
   const auto host = static_cast<HostNumber>(random.below(host_count_));

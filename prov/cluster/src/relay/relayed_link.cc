@@ -333,8 +333,7 @@ bool RelayedLink::take_answer(ConstBytes frame, const SocketAddress& peer, std::
 }
 
 /// An error about the direct way to a peer says nothing about the peer while a relay leads there, or while it
-/// is not known yet whether one does. Another host may have the peer's address in this network. The user
-/// knows no relay, so it gets no error about one.
+/// is not known yet whether one does. The user knows no relay, so it gets no error about one.
 std::size_t RelayedLink::read_path_errors(std::span<link::PathError> errors) {
   const std::size_t read = inner_->read_path_errors(errors);
   std::size_t kept = 0;
@@ -342,7 +341,8 @@ std::size_t RelayedLink::read_path_errors(std::span<link::PathError> errors) {
     if (way_of(error.peer) != Ways::kDirect) continue;
     const auto known = peers_.find(error.peer);
     const bool elsewhere = known != peers_.end() && known->second->ways.used() != Ways::kDirect;
-    const bool searches = known != peers_.end() && !known->second->ways.works(Ways::kDirect) &&
+    const bool searches = known != peers_.end() && error.status != Status::refused &&
+                          !known->second->ways.works(Ways::kDirect) &&
                           known->second->ways.vain_rounds() < kRoundsTolerated;
     if (elsewhere || searches) continue;
     errors[kept++] = error;

@@ -286,18 +286,6 @@ TEST_F(RelayedLinkTest, AnErrorOfTheDirectWayDoesNotConcernAPeerBehindARelay) {
   EXPECT_EQ(a->counters().sessions_closed, 0u);
 }
 
-/// Two networks may use the same addresses. The host that has the address here knows no such port.
-TEST_F(RelayedLinkTest, AHostWithTheAddressOfThePeerEndsNoFirstContact) {
-  network.absent = kB;
-  see = [&](const Packet& packet, const SocketAddress& to) {
-    if (to == kB && kind_of(packet.bytes) == FrameKind::association_request)
-      network.last_to_absent = packet.bytes;
-  };
-  EXPECT_LT(exchange(), 1s);
-  see = nullptr;
-  EXPECT_EQ(a->counters().sessions_closed, 0u);
-}
-
 /// Otherwise a flood would hide the answers, and frames would leave a way that works.
 TEST_F(RelayedLinkTest, InAFloodAnswersHaveTheMark) {
   test::FakeEnvironment world;
