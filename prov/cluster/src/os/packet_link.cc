@@ -316,8 +316,6 @@ inline std::size_t PacketLink::receive_rings(std::span<link::InFrame> frames) {
 std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
   if (interface_.changed()) [[unlikely]]
     renew();
-  if (!waiting_.empty()) [[unlikely]]
-    send_waiting();
   const bool due = socket_is_due();
   if (!due && aside_.idle()) [[likely]]
     return receive_rings(frames);
@@ -328,6 +326,8 @@ std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
 }
 
 std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames, bool due) {
+  if (!waiting_.empty()) [[unlikely]]
+    send_waiting();
   // Reserves space for the socket when its poll is due, even if the rings are never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
   const std::size_t count = receive_rings(frames.first(frames.size() - reserved));
