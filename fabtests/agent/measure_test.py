@@ -304,15 +304,16 @@ class Shown(unittest.TestCase):
     def test_endpoints_have_job_paths_rates_and_what_is_stuck(self):
         row = {"node": "node1", "pid": 7, "command": "mpi_app", "job": "42", "endpoint": {"endpoint": "10.0.0.1:50000"},
                "rates": {"bytes_sent_per_second": 1.25e6, "bytes_received_per_second": 10.0},
-               "peers": [{"path": "shm", "node": "node1"}, {"path": "packet", "node": "node2", "retransmitted_frames": 3}],
+               "peers": [{"path": "shm", "node": "node1"}, {"path": "packet", "node": "node2", "retransmitted_frames": 3},
+                         {"path": "packet", "node": "node3", "rails": [{"relay": "10.0.0.9:9227"}, {"rtt_ns": 5}]}],
                "stuck": ["10.0.0.2:1 (node2) silent for 3 s, owes 4 frames"],
                "operations": [{"operation": "receive", "peer": "any", "bytes": 8, "age_ns": 12 * 10**9},
                               {"operation": "send", "peer": "10.0.0.2:1", "bytes": 8, "age_ns": 10**9}]}
         stopped = {"node": "node2", "pid": 8, "command": "mpi_app", "job": "", "endpoint": {"endpoint": "10.0.0.2:1"},
                    "trouble": "it does not answer: the process is stopped"}
         first, second, third = text.Text(False).endpoints({"endpoints": [row, stopped]}).splitlines()[1:]
-        self.assertEqual(first.split(), "node1 42 7 mpi_app 10.0.0.1:50000 1 packet (node2), 1 shm 1.2 MB/s 10 B/s 3 "
-                         "10.0.0.2:1 (node2) silent for 3 s, owes 4 frames".split())
+        self.assertEqual(first.split(), "node1 42 7 mpi_app 10.0.0.1:50000 1 packet (node2), 1 packet by relay 10.0.0.9:9227 (node3), 1 shm "
+                         "1.2 MB/s 10 B/s 3 10.0.0.2:1 (node2) silent for 3 s, owes 4 frames".split())
         self.assertEqual(second.split(), "receive of 8 bytes, any: waits for 12 s".split())
         self.assertEqual(third.split(), "node2 - 8 mpi_app 10.0.0.2:1 - - - 0 it does not answer: the process is stopped".split())
 

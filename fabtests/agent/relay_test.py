@@ -92,6 +92,52 @@ class AgentRelay(unittest.TestCase):
                 mock.patch.object(build, "missing", lambda targets: []):
             asyncio.run(self.join_while_it_runs(relay.Relay(settings, history), history))
 
+    def test_the_history_says_once_what_is_wrong(self):
+        self.write(job_key.relay_key(JOB))
+        program = os.path.join(os.path.dirname(self.path), "program")
+        with open(program, "w", encoding="ascii") as file:
+            file.write("#!/bin/sh\necho 10.0.0.9:9227\necho\necho cluster-relay: one warning >&2\necho cluster-relay: two >&2\nexit 3\n")
+        os.chmod(program, 0o755)
+        history = History()
+        settings = types.SimpleNamespace(relay=self.path, relay_rate=1000, name="here")
+        with mock.patch.object(build, "path", lambda target: program), mock.patch.object(build, "missing", lambda targets: []), \
+                mock.patch.object(relay, "_without_privilege", dict):
+            served = relay.Relay(settings, history)
+            for _ in range(3):
+                asyncio.run(served.run())
+        self.assertEqual([event["text"] for event in reversed(history.latest())],
+                         ["forwards frames at 10.0.0.9:9227", "one warning", "two", "has ended with status 3: two"])
+
+    @unittest.skipUnless(os.geteuid() == 0, "who runs the relay can also look into it")
+    def test_no_program_of_the_same_user_reads_the_keys(self):
+        if build.missing([relay.PROGRAM], self.build()):
+            self.skipTest("cluster-relay is not built")
+        self.write(job_key.relay_key(JOB))
+        history = History()
+        settings = types.SimpleNamespace(relay=self.path, relay_rate=1000, name="here")
+        with mock.patch.object(build, "path", lambda target: os.path.join(self.build(), "util", "relay", target)), \
+                mock.patch.object(build, "missing", lambda targets: []):
+            asyncio.run(self.look_while_it_runs(relay.Relay(settings, history), history))
+
+    async def look_while_it_runs(self, served, history):
+        started = []
+        real = asyncio.create_subprocess_exec
+
+        async def start(*words, **more):
+            started.append(await real(*words, **more))
+            return started[0]
+
+        with mock.patch.object(asyncio, "create_subprocess_exec", start):
+            task = asyncio.ensure_future(served.run())
+            until = asyncio.get_running_loop().time() + SECONDS
+            while not history.latest() and asyncio.get_running_loop().time() < until and not task.done():
+                await asyncio.sleep(0.05)
+        self.assertIn("forwards frames at", history.latest()[0]["text"])
+        self.assertEqual(os.stat(f"/proc/{started[0].pid}/mem").st_uid, 0, "its memory belongs to root, not to its user")
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+
     @staticmethod
     def build():
         return os.environ.get("BUILD", build.DEFAULT)

@@ -1,7 +1,7 @@
 """Endpoints in separate processes (life_peer), and their state as their output lines tell it.
 
-Tests wait for events and do not sleep for them. All times are from the monotonic clock, which all processes of this
-host share."""
+Tests wait for events and do not sleep for them. The times of events are from the monotonic clock, which all processes of this
+host share. Limits are of the time that the machine has run (lived())."""
 import argparse
 import os
 import queue
@@ -20,6 +20,32 @@ SECONDS_MAX = 60  # for what must happen, on a machine that does much else
 
 
 LATE = float(os.environ.get("LIFE_PATIENCE", "1"))  # times as much: on a machine that does much else
+
+
+class _Lived(threading.Thread):
+    """A clock that stands still while this machine does: while it is stopped, or waits for a processor of its host."""
+    STEP = 0.01
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.seconds = 0.0
+
+    def run(self):
+        last = time.monotonic()
+        while True:
+            time.sleep(self.STEP)
+            now = time.monotonic()
+            self.seconds += min(now - last, 5 * self.STEP)
+            last = now
+
+
+_LIVED = _Lived()
+_LIVED.start()
+
+
+def lived():
+    """Seconds that this machine has run. A virtual machine's own clock goes on while it is stopped."""
+    return _LIVED.seconds
 
 
 class Case(unittest.TestCase):
@@ -86,10 +112,14 @@ class Process:
 
     def _next(self, deadline):
         """Takes in one line; False when none came before the deadline."""
-        try:
-            words = self._lines.get(timeout=max(deadline - time.monotonic(), 0))
-        except queue.Empty:
-            return False
+        while True:
+            left = deadline - lived()
+            try:
+                words = self._lines.get(timeout=min(max(left, 0), 0.5))
+                break
+            except queue.Empty:
+                if left <= 0:
+                    return False
         if words is None:
             raise RuntimeError(f"life_peer has ended: {self.log()}")
         if words[0] == "end":
@@ -106,7 +136,7 @@ class Process:
 
     def until(self, reached, seconds=SECONDS_MAX):
         """Waits until `reached` is true; False on timeout."""
-        deadline = time.monotonic() + seconds
+        deadline = lived() + seconds
         while not reached():
             if not self._next(deadline):
                 return False

@@ -227,14 +227,15 @@ class Books(Desk):
         self.assertEqual([event["number"] for event in again.events.entries], [1, 2])
 
     def test_what_users_and_jobs_have_used(self):
-        self.agent.endpoints = [{"node": "node1", "pid": 5, "job": "1", "endpoint": {"endpoint": "a"}, "peers": [{"path": "packet"}, {"path": "shm"}],
+        peers = [{"path": "packet"}, {"path": "shm"}, {"path": "udp", "rails": [{"relay": "10.0.0.9:9227"}]}]
+        self.agent.endpoints = [{"node": "node1", "pid": 5, "job": "1", "endpoint": {"endpoint": "a"}, "peers": peers,
                                  "counters": {"bytes_sent": 2_000_000, "bytes_received": 500}}]
         text = self.sam.get("/accounts").text
         self.assertRegex(text, r'<th scope="row">sam</th><td class="number">1</td><td class="number">0.05</td>')  # 3 nodes, 60 s
         self.assertIn('<th scope="row">2</th><td>two</td>', text)
         self.assertNotIn("<td>two</td>", self.lea.get("/accounts").text)
         page = self.sam.get("/jobs/1").text
-        self.assertIn("1 packet, 1 shm", page)
+        self.assertIn("1 packet, 1 shm, 1 udp by relay 10.0.0.9:9227", page)
         self.assertIn("2.0 MB sent, 500 B received", page)
         self.assertIn("1 packet, 1 shm", self.lea.get("/jobs/1/use").text)
         have = re.search(r"/part\?have=(\w+)", page).group(1)

@@ -3,11 +3,12 @@
 import copy
 import os
 import sys
+import tempfile
 import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "util"))
-from cluster_perf_lib import (choices, errors, limits, markdown, overview, paper_figures, paper_programs, papers, plan,  # noqa: E402
+from cluster_perf_lib import (choices, errors, limits, markdown, overview, paper_figures, paper_programs, papers, placement, plan,  # noqa: E402
                               report, schedule, table, thresholds, transports, ucx, verdict)
 from cluster_perf_lib.rows import rows  # noqa: E402
 from cluster_perf_lib.samples import Samples, ratios  # noqa: E402
@@ -322,6 +323,8 @@ class Plans(unittest.TestCase):
 
     def test_groups_are_measured_in_their_places_only(self):
         class Where:
+            devices = False
+
             def __init__(self, name):
                 self.name = name
 
@@ -360,6 +363,23 @@ class Plans(unittest.TestCase):
         chosen = [entry.name for entry in transports.choose(transports.BETWEEN, ["cluster"], []) if entry.kind == "fabric"]
         self.assertEqual(chosen, ["cluster/packet", "cluster/udp"])
         self.assertEqual([entry.name for entry in transports.choose(transports.INSIDE, ["cluster/safe"], [])], ["cluster/safe"])
+
+    def test_transports_over_devices_are_measured_there_and_nowhere_else(self):
+        between = {devices: [entry.name for entry in transports.choose(transports.BETWEEN, None, [], devices)] for devices in (False, True)}
+        self.assertEqual(between[True], ["cluster/verbs", "verbs", "ucx/rc", "ucx/ud"])
+        self.assertFalse(set(between[True]) & set(between[False]))
+
+    def test_the_device_of_an_interface(self):
+        with tempfile.TemporaryDirectory() as root:
+            for device, interface in (("mlx5_0", "eth0"), ("rxe_verbs1", "verbs1")):
+                places = os.path.join(root, device, "ports", "1", "gid_attrs", "ndevs")
+                os.makedirs(places)
+                for number in range(2):
+                    with open(os.path.join(places, str(number)), "w", encoding="ascii") as file:
+                        file.write(interface + "\n")
+            self.assertEqual(placement._device_of("verbs1", root), "rxe_verbs1:1")
+            with self.assertRaisesRegex(errors.PerfError, "eth1 has no RDMA device"):
+                placement._device_of("eth1", root)
 
     def test_another_libfabric_brings_its_providers_but_not_ours(self):
         names = [entry.name for entry in transports.choose(transports.INSIDE, ["tcp"], [("2.3", "/somewhere")])]
@@ -402,7 +422,7 @@ class Thresholds(unittest.TestCase):
     @staticmethod
     def report(crossing):
         collected = Samples()
-        place = types.SimpleNamespace(name=transports.BETWEEN)
+        place = types.SimpleNamespace(name=transports.BETWEEN, devices=False)
         for _, kind, group in thresholds.turns([place]):
             for item in group.items:
                 better = kind.name.endswith("eager") == (item.bytes <= crossing)
@@ -429,7 +449,7 @@ class Thresholds(unittest.TestCase):
         self.assertEqual(thresholds.threshold(figures, transports.BETWEEN, "cluster/udp"), 65536)
 
     def test_each_size_is_measured_both_ways_everywhere(self):
-        places = [types.SimpleNamespace(name=name) for name in (transports.INSIDE, transports.BETWEEN)]
+        places = [types.SimpleNamespace(name=name, devices=False) for name in (transports.INSIDE, transports.BETWEEN)]
         runs = [(place.name, kind.name, item.measure, item.bytes) for place, kind, group in thresholds.turns(places) for item in group.items]
         self.assertEqual(len(runs), len(set(runs)))
         self.assertEqual(len(runs), 3 * 2 * 2 * len(thresholds.SIZES))
@@ -440,7 +460,7 @@ class Thresholds(unittest.TestCase):
 
 class Papers(unittest.TestCase):
     def test_every_column_of_the_page_is_measured(self):
-        places = [types.SimpleNamespace(name=name) for name in (transports.INSIDE, transports.BETWEEN)]
+        places = [types.SimpleNamespace(name=name, devices=False) for name in (transports.INSIDE, transports.BETWEEN)]
         turns = [(place.name, kind.level, kind.name, group.wait) for place, kind, group in
                  schedule.make_turns(plan.papers(), places, transports.names(), []) if paper_figures.is_asked(place.name, kind, group.wait)]
         for column in paper_figures.COLUMNS:

@@ -13,11 +13,10 @@ import re
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "life"))
-from life_process import LATE, SECONDS_MAX, Life, Process, acquaint, run_tests, virtual_nodes  # noqa: E402
+from life_process import LATE, SECONDS_MAX, Life, Process, acquaint, lived, run_tests, virtual_nodes  # noqa: E402
 
 SIZE_MAX = 2000000
 LONG = 1500000  # bytes of a message that a device reads
@@ -60,12 +59,13 @@ class Verbs(unittest.TestCase):
     def stream(self, one, other, handle, seeds, size, inject=lambda seed: None):
         """Sends checked messages one after the other; returns the longest time without an arrival."""
         other.got.clear()
-        last, longest = time.monotonic(), 0
+        last, longest = lived(), 0
         for seed in seeds:
             inject(seed)
             one.do(f"say s{seed} {size} {handle} {seed}")
-            self.assertTrue(other.until(lambda seed=seed: (seed, size) in other.got), f"{seed} never comes; {other.log()}")
-            now = time.monotonic()
+            if not other.until(lambda seed=seed: (seed, size) in other.got):
+                self.fail(f"{seed} never comes; {self.state(one, other)}")
+            now = lived()
             last, longest = now, max(longest, now - last)
         for seed in seeds:
             self.assertEqual(one.end(f"s{seed}")[0], 0, one.log())
@@ -73,12 +73,26 @@ class Verbs(unittest.TestCase):
 
     def await_device_reads(self, one, other, handle, seed=2000):
         """Sends long messages until a device has read one of them."""
-        deadline = time.monotonic() + VALIDATED_MAX * LATE
+        deadline = lived() + VALIDATED_MAX * LATE
         while "reads its long messages (queue pair" not in other.log():
-            self.assertLess(time.monotonic(), deadline, f"no queue pairs are connected; {other.log()}")
+            self.assertLess(lived(), deadline, f"no queue pairs are connected; {other.log()}")
             self.stream(one, other, handle, [seed], LONG)
             seed += 1
         self.stream(one, other, handle, [seed], LONG)
+
+    @staticmethod
+    def state(*processes):
+        """What the provider of each process has logged, and what cluster-info says about it."""
+        program, text = os.path.join(Life.build, "util", "info", "cluster-info"), []
+        for process in processes:
+            ended = process.process.poll()
+            text.append(f"process {process.pid}" + (f" has ended with {ended}" if ended is not None else ""))
+            text += [line for line in process.log().splitlines() if ":cluster:core:cluster()" in line]
+            for words in ([], ["--why"]):
+                if ended is None and os.path.exists(program):
+                    text.append(subprocess.run([program, *words, "--pid", str(process.pid)], capture_output=True, text=True,
+                                               check=False, timeout=SECONDS_MAX).stdout)
+        return "\n".join(text)
 
     def test_a_device_reads_long_messages(self):
         one, other, to_other, _ = self.pair()
@@ -102,24 +116,25 @@ class Verbs(unittest.TestCase):
             one.close()
             other.close()
 
-    def put_and_get(self, one, handle, seeds):
+    def put_and_get(self, one, other, handle, seeds):
         """Writes checked bytes into the region of the other, and reads them back; returns the longest time of both together."""
         longest = 0
         for seed in seeds:
-            begun = time.monotonic()
+            begun = lived()
             one.do(f"put p{seed} {LONG} {handle} {seed} 0")
             end = one.end(f"p{seed}")
-            self.assertIsNotNone(end, f"{seed} never ends; {one.log()}")
+            if end is None:
+                self.fail(f"{seed} never ends; {self.state(one, other)}")
             self.assertEqual(end[0], 0, f"{end}; {one.log()}")
-            longest = max(longest, time.monotonic() - begun)
+            longest = max(longest, lived() - begun)
         return longest
 
     def await_device_access(self, one, other, handle):
         """Writes and reads until both sides have connected."""
-        deadline, seed = time.monotonic() + VALIDATED_MAX * LATE, 2000
+        deadline, seed = lived() + VALIDATED_MAX * LATE, 2000
         while "reads its long messages (queue pair" not in one.log() or "reads its long messages (queue pair" not in other.log():
-            self.assertLess(time.monotonic(), deadline, f"no queue pairs are connected; {other.log()}")
-            self.put_and_get(one, handle, [seed])
+            self.assertLess(lived(), deadline, f"no queue pairs are connected; {other.log()}")
+            self.put_and_get(one, other, handle, [seed])
             seed += 1
 
     @staticmethod
@@ -134,7 +149,7 @@ class Verbs(unittest.TestCase):
     def test_devices_carry_puts_and_gets(self):
         one, other, to_other, _ = self.pair()
         self.await_device_access(one, other, to_other)
-        self.put_and_get(one, to_other, range(3000, 3010))
+        self.put_and_get(one, other, to_other, range(3000, 3010))
         for reader in filter(None, map(self.reader, (one, other))):
             self.assertEqual(reader["queue_pairs"], 1, reader)
             self.assertGreater(reader["misses"], 0, reader)
@@ -162,7 +177,7 @@ class Verbs(unittest.TestCase):
                 one, other = self.start(1, **writer), self.start(2, **target)
                 to_other, _ = acquaint(one, other)
                 self.await_device_access(one, other, to_other)
-                longest = self.put_and_get(one, to_other, range(3000, 3006))
+                longest = self.put_and_get(one, other, to_other, range(3000, 3006))
                 self.assertLess(longest, 2 * STILL_MAX * LATE, f"{fault}: {other.log()}")
                 self.assertIn("its long messages travel in frames again", one.log() + other.log(), fault)
                 one.close()
@@ -174,9 +189,9 @@ class Verbs(unittest.TestCase):
 
     def await_verbs(self, one, other, handle, works=None, within=VALIDATED_MAX):
         """Sends until a path between queue pairs works."""
-        deadline, seed = time.monotonic() + within * LATE, 1000
+        deadline, seed = lived() + within * LATE, 1000
         while not (works or self.works_by_verbs)(one):
-            self.assertLess(time.monotonic(), deadline, f"no path between queue pairs works; {one.log()}")
+            self.assertLess(lived(), deadline, f"no path between queue pairs works; {one.log()}")
             self.stream(one, other, handle, [seed], 64)
             seed += 1
 
@@ -203,17 +218,17 @@ class Verbs(unittest.TestCase):
         self.assertLess(longest, STILL_MAX * LATE, one.log())
         self.stream(one, other, to_other, [900], 1000000)
         # The link notices the removal when nothing answers what it sends.
-        deadline, seed = time.monotonic() + GIVEN_BACK_MAX * LATE, 901
+        deadline, seed = lived() + GIVEN_BACK_MAX * LATE, 901
         while removals and "is no longer used (" not in one.log():
-            self.assertLess(time.monotonic(), deadline, f"the device is still in use; {one.log()}")
+            self.assertLess(lived(), deadline, f"the device is still in use; {one.log()}")
             self.stream(one, other, to_other, [seed], 64)
             seed += 1
         if all(self.ends_soon(removal) for _, removal in removals):
             self.add_again(removals)
             removals = []
-            begun = time.monotonic()
+            begun = lived()
             self.await_verbs(one, other, to_other, self.works_again, BACK_MAX)
-            print(f"back on verbs after {time.monotonic() - begun:.1f} s", file=sys.stderr)
+            print(f"back on verbs after {lived() - begun:.1f} s", file=sys.stderr)
             self.stream(one, other, to_other, list(range(1000, 1020)), 3000)
         else:
             print("the library's own provider for verbs keeps the removed device open", file=sys.stderr)

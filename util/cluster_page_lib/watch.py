@@ -10,6 +10,7 @@ import os
 import time
 
 from clusterd_lib.errors import AgentError
+from clusterd_lib.status.text import way_to
 
 from .archive import Archive
 
@@ -31,7 +32,7 @@ class Use:
             self._endpoints[row["node"], row["pid"], row["endpoint"]["endpoint"]] = (
                 counters.get("bytes_sent", 0), counters.get("bytes_received", 0))
             for peer in row.get("peers", []):
-                self.paths[peer["path"]] = self.paths.get(peer["path"], 0) + 1
+                self.paths[way_to(peer)] = self.paths.get(way_to(peer), 0) + 1
 
     def facts(self):
         return {"sent": sum(sent for sent, _ in self._endpoints.values()), "received": sum(received for _, received in self._endpoints.values()),

@@ -23,6 +23,7 @@ examples:
   cluster-perf --measures latency --peers cluster,shm,ucx --places inside
   cluster-perf --quick --agents --peers cluster   what agents (clusterd) cost the provider
   cluster-perf --quick --keys --peers cluster,tcp what a key costs: authenticated, encrypted
+  cluster-perf --quick --devices verbs0,verbs1    verbs: beside libfabric's verbs and UCX
   cluster-perf --libfabric 2.3=/opt/libfabric/lib also the providers of another libfabric
   cluster-perf --choices send,look                why frames go between nodes as they do
   cluster-perf --thresholds                       up to which size messages should leave eagerly here
@@ -80,7 +81,9 @@ def _parser():
                              "figures without the single samples")
     parser.add_argument("--peers", type=_words, metavar="LIST",
                         help=f"only these transports: {', '.join(transports.names())} (default: all but cluster/safe, "
-                             "tcp/cluster-ip, and rxd with --readme)")
+                             "tcp/cluster-ip, and rxd with --readme; those over verbs only with --devices)")
+    parser.add_argument("--devices", type=_words, metavar="IFACE,IFACE",
+                        help="measure between the RDMA devices of these two interfaces of this machine, and nowhere else")
     parser.add_argument("--measures", type=_words, metavar="LIST", help="only these measures, such as latency,put")
     parser.add_argument("--places", type=_words, metavar="LIST", default=list(_PLACES),
                         help="inside, between (default: both)")
@@ -113,10 +116,9 @@ def _say(text):
 def _list_all():
     _say("transports (* only when named by --peers):")
     for name in transports.names():
-        known = [transport for place in _PLACES for transport in transports.choose(place, [name], [])
-                 if transport.name == name]
+        known = transports.of_name(name)
         where = " and ".join(dict.fromkeys(place for transport in known for place in transport.places))
-        _say(f"  {name:<20} {where}{'' if known[0].unasked else ' *'}")
+        _say(f"  {name:<20} {where}{' devices' if known[0].device else ''}{'' if known[0].unasked else ' *'}")
     _say("measures:")
     for measure, needs in plan.measures().items():
         _say(f"  {measure:<20} {needs}")
@@ -134,6 +136,10 @@ def _check(options):
         raise PerfError("--papers measures what the papers did: of what chooses measures or the network, only --quick goes with it")
     if options.choices is not None and options.markdown:
         raise PerfError("--choices prints Markdown as it is: leave out --markdown")
+    if options.devices and (len(options.devices) != 2 or _mode(options) not in ("full", "quick") or options.agents
+                            or transports.BETWEEN not in options.places or (options.mtu, options.rails, options.rate) != (1500, 1, "")):
+        raise PerfError("--devices takes two interfaces and measures between them: it goes with --quick, --peers, --measures, --keys, --libfabric, "
+                        "--repetitions and --milliseconds")
     if options.thresholds and (options.peers or options.measures or options.agents or options.keys or options.libfabric or options.markdown
                                or options.plots):
         raise PerfError("--thresholds measures the provider alone, and prints Markdown: of what chooses measures, only --places goes with it")
@@ -180,14 +186,15 @@ def _measure(options):
     if not options.smoke:
         _warn_if_busy(about)
     asked_places = options.places if options.choices is None else [transports.BETWEEN]
-    where = placement.make(asked_places, options.mtu, options.rails, options.rate, _say)
+    where = ([placement.Devices(options.devices)] if options.devices
+             else placement.make(asked_places, options.mtu, options.rails, options.rate, _say))
     if options.agents and not where[0].cluster:
         raise PerfError("--agents needs virtual nodes: run it as root")
     collected = samples.Samples()
     extra = schedule.EXTRA_ROUNDS if options.choices is None else 0  # ways are compared in the phase of most runs
     schedule.Schedule(runner, _turns(options, chosen, where), chosen.repetitions, extra, collected, _say).run()
     settings = {"mode": _mode(options), "places": [place.name for place in where], "mtu": options.mtu,
-                "rails": options.rails, "agents": options.agents, "keys": options.keys, "rate": options.rate, "crowd": options.crowd, "repetitions": chosen.repetitions,
+                "rails": options.rails, "devices": options.devices or [], "agents": options.agents, "keys": options.keys, "rate": options.rate, "crowd": options.crowd, "repetitions": chosen.repetitions,
                 "milliseconds": chosen.milliseconds}
     made = report.make(about, settings, collected)
     if options.papers:
@@ -228,7 +235,9 @@ def _read(path):
 
 def _text(figures):
     show = {"choices": choices, "thresholds": thresholds}.get(figures["settings"]["mode"], table)
-    return machine.in_words(figures["machine"]) + "\n" + show.render(figures)
+    devices = figures["settings"].get("devices")
+    where = f"between the RDMA devices of {devices[0]} and {devices[1]}, which are both on this machine\n" if devices else ""
+    return machine.in_words(figures["machine"]) + "\n" + where + show.render(figures)
 
 
 def _plot(figures, directory):

@@ -1,6 +1,10 @@
-"""Where the sides run: both in one node, or in virtual nodes with an Ethernet between them."""
+"""Where the sides run: both in one node, in virtual nodes with an Ethernet between them, or at two RDMA devices of this machine."""
+import glob
+import json
 import os
+import re
 import shutil
+import subprocess
 import time
 
 from cluster_lib import build
@@ -17,6 +21,8 @@ _IP_SECONDS = 20  # until the daemons of cluster-ip know each other
 
 class Place:
     """How a command is started on either side (0 and 1), and how the sides reach each other. MPI jobs use all of the nodes."""
+
+    devices = False  # the sides are at RDMA devices
 
     def __init__(self, name, cluster=None, nodes=(1, 2)):
         self.name = name
@@ -69,6 +75,48 @@ class Place:
             return ["mpirun", "--oversubscribe", "--bind-to", "none", *words]
         on = ",".join(f"node{number}" for number in sorted(set(self._nodes)))
         return self.cluster.mpirun("--on", on, *words)
+
+
+class Devices(Place):
+    """Two interfaces of this machine with an RDMA device each. A cable joins them, or they are the ends of a veth pair with a soft-RoCE
+    device on either (rdma-link(8))."""
+
+    devices = True
+
+    def __init__(self, interfaces):
+        super().__init__(BETWEEN)
+        self._sides = [(interface, _address_of(interface), _device_of(interface)) for interface in interfaces]
+
+    def command(self, side, words):
+        interface, _address, device = self._sides[side]
+        return ["env", f"FI_CLUSTER_IFACE={interface}", f"UCX_NET_DEVICES={device}", *words]
+
+    def address(self, side, over_ip=False):
+        return self._sides[side][1]
+
+
+def _address_of(interface):
+    shown = subprocess.run(["ip", "-j", "-4", "address", "show", "dev", interface], capture_output=True, text=True, check=False)
+    if shown.returncode != 0:
+        raise PerfError(f"--devices: there is no interface {interface}")
+    addresses = [each["local"] for entry in json.loads(shown.stdout) for each in entry.get("addr_info", [])]
+    if not addresses:
+        raise PerfError(f"--devices: {interface} has no IPv4 address")
+    return addresses[0]
+
+
+def _device_of(interface, root="/sys/class/infiniband"):
+    """The RDMA device of an interface and its port, as UCX names them: mlx5_0:1."""
+    for path in sorted(glob.glob(os.path.join(root, "*/ports/*/gid_attrs/ndevs/*"))):
+        try:
+            with open(path, encoding="ascii") as file:
+                found = file.read().strip() == interface
+        except OSError:  # an unused place of the table
+            continue
+        if found:
+            device, port = re.search(r"/([^/]+)/ports/(\d+)/gid_attrs/", path).groups()
+            return f"{device}:{port}"
+    raise PerfError(f"--devices: {interface} has no RDMA device (\"rdma link\" lists them)")
 
 
 def make(names, mtu, rails, rate, say, kind="perf"):

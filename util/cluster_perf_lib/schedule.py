@@ -28,7 +28,7 @@ def make_turns(plan, places, asked, libraries):
     """(place, transport, group) of everything in the plan; places and transports stay in their order within a group."""
     names = [group.name for group in plan.groups]
     turns = [(place, transport, group) for place in places
-             for transport in transports.choose(place.name, asked, libraries)
+             for transport in transports.choose(place.name, asked, libraries, place.devices)
              for group in _groups(plan, place, transport)]
     return sorted(turns, key=lambda turn: names.index(turn[2].name) if turn[2].name in names else len(names))
 

@@ -27,6 +27,7 @@ class Transport:
     unasked: bool = True  # measured even if not named by --peers
     agents: bool = False  # the agents (clusterd) of the nodes run meanwhile
     over_ip: bool = False  # the addresses are those of cluster-ip, which runs on the nodes meanwhile
+    device: bool = False  # measured between two RDMA devices (--devices), and nowhere else
 
     @property
     def level(self):
@@ -42,12 +43,14 @@ _OB1 = ("--mca", "pml", "ob1", "--mca", "btl")
 # Waiting ranks yield, as Open MPI does by itself when it knows that ranks outnumber processors.
 _YIELD = ("--mca", "mpi_yield_when_idle", "1")
 _PACKET, _UDP = {"FI_CLUSTER_LINK": "packet"}, {"FI_CLUSTER_LINK": "udp"}
+_VERBS = {"FI_CLUSTER_LINK": "verbs", "FI_CLUSTER_SHM": "no"}  # both devices may belong to one node
 
 _KNOWN = [
     Transport("cluster", (INSIDE,), "fabric", "cluster"),
     Transport("cluster/safe", (INSIDE,), "fabric", "cluster", arguments=("--threading", "safe"), unasked=False),
     Transport("cluster/packet", (BETWEEN,), "fabric", "cluster", environment=_PACKET),
     Transport("cluster/udp", (BETWEEN,), "fabric", "cluster", environment=_UDP),
+    Transport("cluster/verbs", (BETWEEN,), "fabric", "cluster", environment=_VERBS, device=True),
     Transport("shm", (INSIDE,), "fabric", "shm"),
     Transport("tcp", (INSIDE, BETWEEN), "fabric", "tcp;ofi_rxm", needs_address=True),
     Transport("tcp/cluster-ip", (BETWEEN,), "fabric", "tcp;ofi_rxm", needs_address=True, unasked=False, over_ip=True),
@@ -56,6 +59,9 @@ _KNOWN = [
     Transport("psm3", (INSIDE, BETWEEN), "fabric", "psm3", environment={"PSM3_HAL": "sockets"}),
     Transport("ucx", (INSIDE,), "ucx", environment={"UCX_TLS": "shm,self"}),
     Transport("ucx", (BETWEEN,), "ucx", environment={"UCX_TLS": "tcp,self"}),
+    Transport("verbs", (BETWEEN,), "fabric", "verbs;ofi_rxm", needs_address=True, device=True),
+    Transport("ucx/rc", (BETWEEN,), "ucx", environment={"UCX_TLS": "rc_verbs,self"}, device=True),
+    Transport("ucx/ud", (BETWEEN,), "ucx", environment={"UCX_TLS": "ud_verbs,self"}, device=True),
     Transport("mpi:cluster", (INSIDE,), "mpi", "cluster", arguments=_CM),
     Transport("mpi:cluster/packet", (BETWEEN,), "mpi", "cluster", environment=_PACKET, arguments=_CM),
     Transport("mpi:cluster/udp", (BETWEEN,), "mpi", "cluster", environment=_UDP, arguments=_CM),
@@ -74,21 +80,26 @@ def names():
     return list(dict.fromkeys(transport.name for transport in _KNOWN))
 
 
+def of_name(name):
+    return [transport for transport in _KNOWN if transport.name == name]
+
+
 def _of_library(label, directory):
     """The peers of another libfabric, named tcp@LABEL and so on."""
     for transport in _KNOWN:
         if transport.kind == "fabric" and not transport.is_ours:
             yield Transport(f"{transport.name}@{label}", transport.places, "fabric", transport.provider,
                             transport.needs_address, {**transport.environment, "LD_LIBRARY_PATH": directory},
-                            transport.arguments, transport.bytes_max, directory)
+                            transport.arguments, transport.bytes_max, directory, device=transport.device)
 
 
-def choose(place, asked, libraries):
-    """Transports of a place in the order of the table; `asked` are names, or None for the usual ones."""
+def choose(place, asked, libraries, devices=False):
+    """Transports of a place in the order of the table; `asked` are names, or None for the usual ones. `devices`: those between two
+    RDMA devices, else those that need none."""
     known = list(_KNOWN)
     for label, directory in libraries:
         known += _of_library(label, directory)
-    usual = [transport for transport in known if place in transport.places]
+    usual = [transport for transport in known if place in transport.places and transport.device == devices]
     if asked is None:
         return [transport for transport in usual if transport.unasked]
     return [transport for transport in usual if any(_is_named(transport, name) for name in asked)]

@@ -101,7 +101,7 @@ _LOAD = _fields({"cpu": _number, "memory": _number, "load1": _number, "rates": _
 _FINDING = _fields({"node": _text, "rail": _or_none(_whole(0, RAILS_MAX)), "kind": _text, "text": _text})
 _PEER = _fields({"peer": _text, "path": _text}, {
     "node": _text, **dict.fromkeys(("queued_frames", "sent_frames", "lost_frames", "retransmitted_frames", "silent_ns"), _number),
-    "rails": _all(_fields({}, {"in_flight_frames": _number, "rtt_ns": _number}))})
+    "rails": _all(_fields({}, {"in_flight_frames": _number, "rtt_ns": _number, "relay": _text}))})
 _OPERATION = _fields({"operation": _text, "peer": _text, "bytes": _number}, {"age_ns": _number})
 _ENDPOINT = _fields({"endpoint": _fields({"endpoint": _text}, {"unexpected_messages": _number})}, {
     "counters": _each(_number, COUNTERS_MAX), "rates": _each(_number), "peers": _all(_PEER), "operations": _all(_OPERATION),

@@ -2,9 +2,11 @@
 the operator has given (fi_cluster_network(7), RELAYS). The program cluster-relay does the work. It gets the keys through a pipe and no
 privilege, and ends with the agent. With relay keys nobody can open or forge frames."""
 import asyncio
+import contextlib
 import os
 import pwd
 import re
+import time
 
 from cluster_lib import build
 
@@ -12,6 +14,7 @@ from . import key as key_file
 from .errors import AgentError
 
 PROGRAM = "cluster-relay"
+QUIET_SECONDS = 600  # the history does not say the same again for so long
 _KEY = re.compile(r"[0-9a-fA-F]{64}")
 
 
@@ -29,8 +32,16 @@ class Relay:
     def __init__(self, settings, history):
         self._lines = read_keys(settings.relay) if settings.relay else []
         self._name, self._rate, self._history = settings.name, settings.relay_rate, history
+        self._said = {}  # when the history was told what
         if self._lines and build.missing([PROGRAM]):
             raise AgentError(f"--relay: {build.advice(PROGRAM)}")
+
+    def _say(self, text):
+        now = time.monotonic()
+        self._said = {said: at for said, at in self._said.items() if now < at + QUIET_SECONDS}
+        if text not in self._said:
+            self._said[text] = now
+            self._history.add("relay", self._name, text)
 
     async def run(self):
         """Until the program ends, which it should not do; forever without keys."""
@@ -40,18 +51,20 @@ class Relay:
             build.path(PROGRAM), "--rate", str(self._rate), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, **_without_privilege())
         try:
-            process.stdin.write(("\n".join(self._lines) + "\n\n").encode())
-            await process.stdin.drain()
+            with contextlib.suppress(ConnectionError):  # it has ended already, and has said why
+                process.stdin.write(("\n".join(self._lines) + "\n\n").encode())
+                await process.stdin.drain()
             addresses = []
             while line := (await process.stdout.readline()).decode().strip():
                 addresses.append(line)
             if addresses:
-                self._history.add("relay", self._name, f"forwards frames at {', '.join(addresses)}")
-            said = b"no word"
+                self._say(f"forwards frames at {', '.join(addresses)}")
+            said = "no word"
             async for line in process.stderr:
-                said = line
-            status = await process.wait()
-            self._history.add("relay", self._name, f"has ended with status {status}: {said.decode('utf-8', 'replace').strip()}")
+                said = line.decode("utf-8", "replace").strip().removeprefix(f"{PROGRAM}: ")
+                if addresses:
+                    self._say(said)
+            self._say(f"has ended with status {await process.wait()}: {said}")
         finally:
             if process.returncode is None:
                 process.kill()

@@ -14,6 +14,12 @@ bool has_magic(ConstBytes bytes) {
   return !bytes.empty() && std::to_integer<std::uint8_t>(bytes[0]) == wire::kMagic;
 }
 
+/// The trailer behind a frame for which the sender's kernel had no hardware address.
+bool is_address_trailer(ConstBytes bytes) {
+  return bytes.size() == sizeof(wire::AddressTrailer) &&
+         std::to_integer<std::uint8_t>(bytes[0]) == wire::AddressTrailer::kMagic;
+}
+
 /// If a frame was too long for its path, its parts begin and end anywhere in it.
 void write_segments(const wire::FrameView& frame, std::FILE* out) {
   ConstBytes bytes = frame.segments;
@@ -57,6 +63,7 @@ void FramePrinter::take(const UdpPacket& datagram, std::uint64_t at_ns) {
   }
   while (!rest.empty() && !complete()) {
     wire::FrameView frame;
+    if (is_address_trailer(rest)) return write(datagram, at_ns, "the sender's hardware address");
     const wire::Refusal refusal = wire::admit(rest, frame);
     if (refusal != wire::Refusal::none) {
       ++(datagram.cut_off ? cut_off_ : refused_);

@@ -100,8 +100,9 @@ std::vector<std::string> rail_cells(const Record& rail) {
   if (rail.kind() != "rail") return {"", "", ""};
   const std::string relay = rail["relay"].empty() ? "" : " (relay " + rail["relay"] + ")";
   const std::string remark = rail["up"] == "no"           ? " (down)"
+                             : !relay.empty()             ? relay
                              : rail["ethertype"] == "yes" ? " (0x88b5)"
-                                                          : relay;
+                                                          : "";
   return {rail["interface"] + remark, duration_text(rail["rtt_ns"]),
           rail["in_flight_frames"] + "/" + rail["window_frames"]};
 }

@@ -2,7 +2,10 @@
 // (clusterd --relay), and gives it the relay keys of the jobs on its standard input: a line for each job,
 // with one or two keys in hexadecimal digits. With these keys, the program can neither open nor forge frames,
 // and it needs no privilege. It ends when its input ends, so it does not outlive the agent.
+//
+// Other programs may run as the same user. They must not read the keys out of this process.
 #include <poll.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -25,7 +28,7 @@ constexpr std::size_t kKeyDigits = 2 * crypto::kDigestSize;
 
 class StandardError final : public Log {
  public:
-  bool enabled(LogLevel) const override { return true; }
+  bool enabled(LogLevel level) const override { return level == LogLevel::warn; }
   void write(LogLevel, const char* line) override { std::fprintf(stderr, "cluster-relay: %s\n", line); }
 };
 
@@ -89,6 +92,7 @@ int run(std::uint16_t port, std::uint64_t rate_mbit) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  ::prctl(PR_SET_DUMPABLE, 0);
   CLI::App app{"Forwards sealed frames between endpoints; clusterd --relay starts it."};
   std::uint16_t port = provider::kRelayPort;
   std::uint64_t rate = 10'000;

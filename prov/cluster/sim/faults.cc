@@ -300,6 +300,18 @@ void draw_answers(std::vector<HostProfile>& hosts, Duration horizon, Duration pe
   }
 }
 
+void draw_device_removals(std::uint32_t hosts, Duration horizon, FaultPlan& plan, SeededRandom& random) {
+  if (!random.chance(800'000)) return;
+  for (std::uint64_t left = random.between(1, 6); left > 0; --left) {
+    Incident incident;
+    incident.kind = Incident::Kind::device_removed;
+    incident.at = Time{} + random.between(Duration{0}, horizon);
+    incident.duration = random.between(1us, horizon);
+    incident.host = static_cast<HostNumber>(random.below(hosts));
+    plan.incidents.push_back(incident);
+  }
+}
+
 FaultSchedule::FaultSchedule(FaultPlan plan, Duration peer_timeout, Duration outage, EventQueue& event_queue,
                              Trace& trace, SimNetwork& network, Oracle& oracle,
                              std::vector<std::unique_ptr<SimHost>>& hosts)
@@ -371,6 +383,9 @@ void FaultSchedule::begin(const Incident& incident) {
       if (!has_met_all(incident.host)) return;
       trace_.line("host %u gets another address on rail %u", incident.host, incident.rail);
       return host.readdress(incident.rail, false);
+    case Kind::device_removed:
+      trace_.line("the device of host %u is removed", incident.host);
+      return host.remove_device();
     case Kind::crash:
       if (!host.running()) return;
       kill(incident);
@@ -403,7 +418,8 @@ bool FaultSchedule::has_met_all(HostNumber host) const {
 
 void FaultSchedule::set_carrier(bool carrier) {
   for (HostNumber host = 0; host < hosts_.size(); ++host) {
-    for (RailNumber rail = 0; rail < network_.rails(); ++rail) network_.port(host, rail).carrier = carrier;
+    for (RailNumber rail = 0; rail < network_.all_rails(); ++rail)
+      network_.port(host, rail).carrier = carrier;
   }
 }
 
@@ -432,6 +448,9 @@ void FaultSchedule::end(const Incident& incident) {
       if (network_.port(incident.host, incident.rail).moves == 0) return;
       trace_.line("host %u has its first address on rail %u again", incident.host, incident.rail);
       return host.readdress(incident.rail, true);
+    case Kind::device_removed:
+      trace_.line("the device of host %u is back", incident.host);
+      return host.return_device();
     case Kind::reboot:
       trace_.line("all switches are back");
       set_carrier(true);
@@ -460,6 +479,9 @@ void FaultSchedule::report_connections() {
 void FaultSchedule::heal() {
   trace_.line("everything is healed");
   healed_ = true;
+  for (const auto& host : hosts_) {
+    if (network_.joins_devices()) host->return_device();
+  }
   network_.heal();
   report_connections();
   for (std::size_t i = 0; i < hosts_.size(); ++i) {

@@ -38,6 +38,7 @@ struct Incident {
     power_off,
     clock_jump,
     readdressed,
+    device_removed,
     crash,
     crash_after_success,
     leave
@@ -92,6 +93,9 @@ Duration draw_reboot(Duration horizon, Duration peer_timeout, FaultPlan& plan, S
 void draw_moves(std::uint32_t hosts, Duration horizon, const SimNetwork& network, FaultPlan& plan,
                 SeededRandom& random);
 
+/// Draws when RDMA devices are removed, and come back. Devices of several hosts may be gone at once.
+void draw_device_removals(std::uint32_t hosts, Duration horizon, FaultPlan& plan, SeededRandom& random);
+
 /// Draws what tells peers of the end of a process: kernels that say whether the process exists, and ICMP
 /// errors, which may be filtered. If the kernel of a host answers, the process there may be stopped for
 /// longer than the peer timeout. Some processes end because their host loses its power.
@@ -105,8 +109,8 @@ class FaultSchedule final : public EventHandler {
                 SimNetwork& network, Oracle& oracle, std::vector<std::unique_ptr<SimHost>>& hosts);
 
   void handle_event(std::uint64_t note) override;
-  /// Ends all faults. No incident begins any more, ports come up, and paused hosts continue. Processes that
-  /// are due to restart do so now.
+  /// Ends all faults. No incident begins any more, ports come up, devices are back, and paused hosts
+  /// continue. Processes that are due to restart do so now.
   void heal();
 
  private:

@@ -33,6 +33,8 @@ WORKLOADS = {"groups": ("group/", "seal/group"), "rings": ("os/ring",), "connect
 # contain the second word, they need remote reads and writes instead.
 DEVICE = "device"
 REMOTE = "(remote)"
+# Mistakes whose names contain this word need hosts with keys.
+KEYED = "(keyed)"
 # Mistakes whose names contain this word need a router that translates addresses.
 ROUTER = "router"
 # Mistakes in these sources need two parts of a network that only relays join.
@@ -109,7 +111,7 @@ def detect(tree, mutation, options):
     before = path.read_text()
     path.write_text(before.replace(old, new))
     errors = build(tree, options.jobs)
-    security = "any" if name.startswith(("seal/", RELAY)) else "none"
+    security = "any" if name.startswith(("seal/", RELAY)) or KEYED in mutation[0] else "none"
     workload = next((word for word, places in WORKLOADS.items() if name.startswith(places)), "any")
     more = ()
     if DEVICE in mutation[0]:

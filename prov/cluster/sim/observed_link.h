@@ -32,6 +32,9 @@ class ObservedLink final : public link::Link {
   void on_move(const MoveHandler& handler) override { inner_->on_move(handler); }
   std::size_t send_burst(std::span<const link::OutFrame> frames) override;
   std::size_t receive_burst(std::span<link::InFrame> frames) override;
+  void note_queue_pair(const SocketAddress& queue_pair, const SocketAddress& peer) override {
+    inner_->note_queue_pair(queue_pair, peer);
+  }
   void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }
   std::size_t read_path_errors(std::span<link::PathError> errors) override {
     return inner_->read_path_errors(errors);

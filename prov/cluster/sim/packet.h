@@ -28,6 +28,7 @@ struct Packet {
   Time sent_at{};
   Time arrived{};                ///< when it reached the receiving process
   bool ethertype = false;        ///< takes the EtherType path
+  bool by_device = false;        ///< goes from queue pair to queue pair; the ports are their numbers
   bool damaged = false;          ///< by the network
   bool forged = false;           ///< made by an attacker; `from` is the host that the attacker claims to be
   bool relayed = false;          ///< a relay has forwarded the frame

@@ -3,9 +3,9 @@
 namespace cluster::sim {
 
 SimCluster::SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
-                       RailNumber rails, std::uint32_t beside)
+                       RailNumber rails, std::uint32_t beside, bool joins_devices)
     : trace(event_queue),
-      network(event_queue, trace, run_seed, host_count + beside, rails),
+      network(event_queue, trace, run_seed, host_count + beside, rails, joins_devices),
       oracle(host_count),
       rma(oracle.incarnations()),
       atomics(oracle.incarnations()),

@@ -12,8 +12,9 @@ namespace cluster::sim {
 class SimCluster {
  public:
   /// `beside`: how many hosts are in the network, but not in the cluster.
+  /// `joins_devices`: the RDMA devices of the hosts carry frames, too.
   SimCluster(std::uint64_t run_seed, std::uint32_t host_count, const WorkloadPlan& workload,
-             RailNumber rails = 1, std::uint32_t beside = 0);
+             RailNumber rails = 1, std::uint32_t beside = 0, bool joins_devices = false);
 
   /// Adds the next host. Its number is the number of hosts before it. The caller starts its process later.
   SimHost& add_host(const HostProfile& profile);

@@ -1,6 +1,7 @@
 // RDMA devices of hosts (link/read_device.h), whose reads end late, and which fail: queue pairs that break at
 // any piece, devices that fall silent, disappear and come back, memory that they refuse. The cables of the
-// network do not matter to them: they have a network of their own.
+// network do not matter to them: they have a network of their own. The queue pairs that carry frames are
+// rails of the network (sim_network.h), and are removed at other times (faults.h).
 //
 // Half of the devices are not exact, like soft-RoCE: they report some reads that have failed as done.
 //

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <string>
+#include <utility>
 
 #include "relay/keep_alive_answer.h"
 #include "wire/control.h"
@@ -17,6 +18,8 @@ constexpr std::uint64_t kRealTimeOrigin = 1'700'000'000'000'000'000;
 /// How often the progress thread runs an engine that the application does not poll.
 constexpr Duration kProgressGapMin = 100us;
 constexpr Duration kProgressGapMax = 10ms;
+/// Parts in a million of the removals of a device.
+constexpr std::uint32_t kRemovalNoticed = 700'000;
 
 }  // namespace
 
@@ -44,6 +47,7 @@ void SimHost::start(Duration clock_set_back) {
   const Time now = shared_.event_queue.now();
   shared_.oracle.incarnations().begins(number_, now, went_back);
   shared_.trace.line("host %u begins incarnation %u", number_, shared_.oracle.incarnations().of(number_));
+  if (shared_.network.joins_devices()) shared_.network.replace_queue_pair(number_);
   const auto real_time = (now - clock_set_back).time_since_epoch();
   const std::uint64_t epoch = kRealTimeOrigin + static_cast<std::uint64_t>(real_time.count());
   process_ = std::make_unique<SimProcess>(shared_, profile_, number_, epoch, clock_, engine_random_, memory_);
@@ -182,6 +186,24 @@ void SimHost::readdress(RailNumber rail, bool back) {
   wake_now();
 }
 
+void SimHost::remove_device() {
+  const RailNumber rail = shared_.network.device_rail();
+  Port& port = shared_.network.port(number_, rail);
+  if (std::exchange(port.down, true)) return;
+  shared_.network.replace_queue_pair(number_);
+  if (process_ == nullptr || !process_->has_link(rail)) return;
+  process_->link(rail).lose_device(random_.chance(kRemovalNoticed));
+  wake_now();
+}
+
+void SimHost::return_device() {
+  const RailNumber rail = shared_.network.device_rail();
+  if (!std::exchange(shared_.network.port(number_, rail).down, false)) return;
+  if (process_ == nullptr || !process_->has_link(rail)) return;
+  process_->link(rail).note_move();
+  wake_now();
+}
+
 bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
   if (process_ == nullptr) {
     const bool powered = shared_.network.port(number_).powered;
@@ -194,7 +216,8 @@ bool SimHost::deliver(std::unique_ptr<Packet>& packet) {
     shared_.network.recycle(std::move(packet));
     return true;
   }
-  const Thinner::Place place = process_->link(packet->rail).place_of(*packet);
+  const Thinner::Place place =
+      packet->by_device ? Thinner::Place::engine : process_->link(packet->rail).place_of(*packet);
   if (place == Thinner::Place::responder || place == Thinner::Place::nowhere) {
     const bool stopped = paused && pause_.kind == PauseKind::stopped;
     if (place == Thinner::Place::responder && !stopped) answer_keep_alive(*packet);

@@ -51,6 +51,10 @@ class SimHost final : public EventHandler, public NetworkNode {
   void jump_clock(Duration by);
   /// Gives the host another address on this rail, or its first one again. The process must run.
   void readdress(RailNumber rail, bool back);
+  /// Removes the host's RDMA device. A process that begins meanwhile does not use the device.
+  void remove_device();
+  /// The device is back, with another queue pair.
+  void return_device();
 
   Application& application() { return process_->application(); }
   /// Makes the host poll at `at` or earlier.

@@ -35,7 +35,8 @@ SimLink::SimLink(SimNetwork& network, HostNumber host, RailNumber rail, std::uin
       rail_(rail),
       incarnation_(incarnation),
       frame_max_(frame_max),
-      ethertype_(ethertype) {}
+      ethertype_(ethertype),
+      of_device_(network.joins_devices() && rail == network.device_rail()) {}
 
 SimLink::~SimLink() = default;
 
@@ -50,7 +51,10 @@ std::size_t SimLink::send_burst(std::span<const link::OutFrame> frames) {
     const Packet* const forwarded = forwards_ ? origin_of(frame.pieces[0].data()) : nullptr;
     if (forwarded != nullptr && forwarded->outside != 0)
       throw SafetyFailure("a relay forwards a frame from an address from which nobody has joined");
+    if (of_device_ && !frame.path->to.verbs())
+      throw SafetyFailure("a queue pair sends a frame to an IP address");
     if (!network_.send(host_, rail_, incarnation_, frame, forwarded)) break;
+    if (of_device_) reached_.insert(frame.path->to);
     ++taken;
   }
   return taken;
@@ -79,11 +83,11 @@ std::size_t SimLink::receive_burst(std::span<link::InFrame> frames) {
     note_origin(packet, 0, whole);
     link::InFrame& frame = frames[in_use_.size() - 1];
     frame.bytes = in_use_.back()->bytes;
-    frame.from = {source_of(packet), {}, true};
+    frame.from = {source_of(packet), {}, !of_device_};
     frame.from.ethertype = packet.ethertype;
-    frame.arrived = packet.arrived;
+    frame.arrived = of_device_ ? kNever : packet.arrived;
     frame.segment = 0;
-    frame.from.mac[5] = static_cast<std::byte>(packet.from);
+    if (!of_device_) frame.from.mac[5] = static_cast<std::byte>(packet.from);
   }
   return in_use_.size();
 }
@@ -171,6 +175,15 @@ void SimLink::arrive(std::unique_ptr<Packet>& packet, Thinner::Place place) {
   packet->arrived = network_.now();
   if (place == Thinner::Place::aside) return thinner_.put_aside(packet);
   if (ring_.size() < network_.port(host_, rail_).ring_frames) ring_.push_back(std::move(packet));
+}
+
+void SimLink::lose_device(bool noticed) {
+  for (; !ring_.empty(); ring_.pop_front()) network_.lose_with_device(std::move(ring_.front()));
+  for (const SocketAddress& peer : std::exchange(reached_, {})) {
+    link::PathError error{peer, Status::unreachable};
+    error.vouched = true;
+    if (noticed) add_path_error(error);
+  }
 }
 
 void SimLink::add_path_error(const link::PathError& path_error) {

@@ -1,6 +1,7 @@
 #include "sim/sim_network.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <stdexcept>
 
@@ -17,6 +18,7 @@ constexpr Duration kIcmpInterval = 1ms;
 constexpr std::size_t kIcmpQuote = 520;
 constexpr std::uint16_t kUdpPort = 5000;
 constexpr unsigned kFirstNetwork = 10;
+constexpr std::ptrdiff_t kIpBytes = 4;
 /// Part of the number of a host, in the addresses of the router that translates the addresses of this host.
 constexpr HostNumber kOutside = 1u << 23;
 
@@ -42,6 +44,14 @@ bool damage(Packet& packet, SeededRandom& random) {
   return true;
 }
 
+/// Returns the address of a queue pair. Its GID contains the IP address that the host would have on the rail.
+SocketAddress queue_pair_of(HostNumber host, RailNumber rail, std::uint16_t number) {
+  std::array<std::byte, SocketAddress::kGidBytes> gid{};
+  gid[10] = gid[11] = std::byte{0xff};
+  std::ranges::copy(address_of(host, rail).ip(), gid.end() - kIpBytes);
+  return SocketAddress::queue_pair(gid.data(), number);
+}
+
 }  // namespace
 
 SocketAddress address_of(HostNumber host, RailNumber rail) {
@@ -51,25 +61,26 @@ SocketAddress address_of(HostNumber host, RailNumber rail) {
 }
 
 HostNumber host_of(const SocketAddress& address) {
-  const ConstBytes ip = address.ip();
+  const ConstBytes ip = address.ip().last(kIpBytes);
   return std::to_integer<HostNumber>(ip[1]) << 16 | std::to_integer<HostNumber>(ip[2]) << 8 |
          std::to_integer<HostNumber>(ip[3]);
 }
 
 SocketAddress source_of(const Packet& packet) {
+  if (packet.by_device) return queue_pair_of(packet.from, packet.rail, packet.port);
   if (packet.outside != 0) return address_of(packet.from | kOutside, packet.rail).with_port(packet.outside);
   const SocketAddress usual = address_of(packet.from, packet.rail);
   return packet.port != 0 ? usual.with_port(packet.port) : usual;
 }
 
 RailNumber rail_of(const SocketAddress& address) {
-  return std::to_integer<RailNumber>(address.ip()[0]) - kFirstNetwork;
+  return std::to_integer<RailNumber>(address.ip().last(kIpBytes)[0]) - kFirstNetwork;
 }
 
 SimNetwork::SimNetwork(EventQueue& event_queue, Trace& trace, std::uint64_t seed, std::uint32_t hosts,
-                       RailNumber rails)
-    : event_queue_(event_queue), trace_(trace), hosts_(hosts) {
-  const std::size_t count = std::size_t{rails} * hosts;
+                       RailNumber rails, bool joins_devices)
+    : event_queue_(event_queue), trace_(trace), hosts_(hosts), rails_(rails) {
+  const std::size_t count = (std::size_t{rails} + (joins_devices ? 1 : 0)) * hosts;
   ports_.reserve(count);
   for (std::size_t i = 0; i < count; ++i) ports_.emplace_back(SeededRandom::stream(seed, kStreamPort, i));
 }
@@ -77,11 +88,13 @@ SimNetwork::SimNetwork(EventQueue& event_queue, Trace& trace, std::uint64_t seed
 SimNetwork::~SimNetwork() = default;
 
 void SimNetwork::connect(HostNumber host, NetworkNode& node) {
-  for (RailNumber rail = 0; rail < rails(); ++rail) port_state(host, rail).node = &node;
+  for (RailNumber rail = 0; rail < all_rails(); ++rail) port_state(host, rail).node = &node;
 }
 
 SocketAddress SimNetwork::present_address(HostNumber host, RailNumber rail) {
-  return address_of(host, rail).with_port(static_cast<std::uint16_t>(kUdpPort + port(host, rail).moves));
+  const auto number = static_cast<std::uint16_t>(kUdpPort + port(host, rail).moves);
+  if (joins_devices() && rail == device_rail()) return queue_pair_of(host, rail, number);
+  return address_of(host, rail).with_port(number);
 }
 
 void SimNetwork::readdress(HostNumber host, RailNumber rail, bool back) {
@@ -91,6 +104,7 @@ void SimNetwork::readdress(HostNumber host, RailNumber rail, bool back) {
 /// Returns true if the packet goes to the present address of its receiver. Ports outside of the range of the
 /// hosts belong to attackers, which do not move.
 bool SimNetwork::leads_to_present_address(const Packet& packet) {
+  if (packet.by_device) return packet.to_port == present_address(packet.to, packet.rail).queue_pair_number();
   const bool of_host = packet.to_port >= kUdpPort && packet.to_port <= kUdpPort + last_move_;
   return !of_host || packet.to_port == present_address(packet.to, packet.rail).port();
 }
@@ -121,6 +135,7 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
   packet->maker = Packet::Maker::endpoint;
   packet->sent_at = now;
   packet->ethertype = frame.path->ethertype;
+  packet->by_device = joins_devices() && rail == device_rail();
   packet->damaged = packet->forged = packet->relayed = false;
   if (forwarded != nullptr) {
     packet->relayed = true;
@@ -132,10 +147,13 @@ bool SimNetwork::send(HostNumber from, RailNumber rail, std::uint32_t incarnatio
     packet->forged = forwarded->forged;
     packet->sent_at = forwarded->sent_at;
   }
-  packet->port = out.port.moves == 0 ? 0 : present_address(from, rail).port();
+  const auto number_in = [&](const SocketAddress& address) {
+    return packet->by_device ? static_cast<std::uint16_t>(address.queue_pair_number()) : address.port();
+  };
+  packet->port = out.port.moves == 0 ? 0 : number_in(present_address(from, rail));
   packet->to = host_of(frame.path->to) & ~kOutside;
   const bool to_router = packet->to != host_of(frame.path->to);
-  packet->to_port = to_router ? 0 : frame.path->to.port();
+  packet->to_port = to_router ? 0 : number_in(frame.path->to);
   packet->to_outside = to_router ? frame.path->to.port() : 0;
   packet->outside = 0;
   for (std::size_t i = 0; i < frame.count; ++i) {
@@ -185,7 +203,7 @@ void SimNetwork::inject(const Claim& claim, HostNumber to, RailNumber rail, std:
   packet->rail = rail;
   packet->incarnation = 0;
   packet->sent_at = event_queue_.now();
-  packet->ethertype = packet->damaged = packet->relayed = false;
+  packet->ethertype = packet->by_device = packet->damaged = packet->relayed = false;
   packet->forged = true;
   trace_.frame(claim.icmp_error ? "forged-icmp" : "forged", *packet);
   plan(event_queue_.now() + port_state(to, rail).port.delay,
@@ -318,7 +336,7 @@ void SimNetwork::reach_host(std::unique_ptr<Packet> packet) {
 void SimNetwork::send_icmp_error(const Packet& packet) {
   PortState& in = port_state(packet.to, packet.rail);
   const Time now = event_queue_.now();
-  if (in.port.icmp_filtered || packet.damaged || packet.ethertype) return;
+  if (in.port.icmp_filtered || packet.damaged || packet.ethertype || packet.by_device) return;
   if (in.icmp_sent_at != Time{} && now < in.icmp_sent_at + kIcmpInterval) return;
   in.icmp_sent_at = now;
   const Duration way = in.port.delay + port_state(packet.from, packet.rail).port.delay;
@@ -326,7 +344,7 @@ void SimNetwork::send_icmp_error(const Packet& packet) {
   error->from = packet.to;
   error->to = packet.from;
   error->rail = packet.rail;
-  error->damaged = error->forged = error->ethertype = error->relayed = false;
+  error->damaged = error->forged = error->ethertype = error->by_device = error->relayed = false;
   error->port = packet.to_port;
   error->outside = packet.to_outside;
   error->to_port = error->to_outside = 0;

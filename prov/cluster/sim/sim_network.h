@@ -11,6 +11,10 @@
 // Hosts are numbered. Host i has the address 10.x.y.z on the first rail, with x.y.z = i, 11.x.y.z on the
 // second, and so on. No rail leads to the addresses of another rail. The network does not interpret frames.
 // Only the trace does.
+//
+// There may be one rail more, which joins the RDMA devices of hosts. Its addresses are queue pairs for
+// datagrams. The number of a queue pair never returns. A host gets another one when its device comes back,
+// and when its next process begins. A frame to a former number is lost, and nobody says so.
 #pragma once
 
 #include <memory>
@@ -28,7 +32,8 @@
 
 namespace cluster::sim {
 
-inline constexpr unsigned kNetworkBits = 8;  ///< of an address that say to which rail it belongs
+inline constexpr unsigned kNetworkBits = 8;              ///< of an address that say to which rail it belongs
+inline constexpr unsigned kGidBits = 96 + kNetworkBits;  ///< the same of a GID
 
 SocketAddress address_of(HostNumber host, RailNumber rail = 0);
 HostNumber host_of(const SocketAddress& address);
@@ -78,11 +83,16 @@ struct NetworkTotals {
 
 class SimNetwork final : public EventHandler {
  public:
-  SimNetwork(EventQueue& event_queue, Trace& trace, std::uint64_t seed, std::uint32_t hosts,
-             RailNumber rails);
+  SimNetwork(EventQueue& event_queue, Trace& trace, std::uint64_t seed, std::uint32_t hosts, RailNumber rails,
+             bool joins_devices = false);
   ~SimNetwork() override;
 
-  RailNumber rails() const { return static_cast<RailNumber>(ports_.size() / hosts_); }
+  /// Returns the number of the rails with IP addresses.
+  RailNumber rails() const { return rails_; }
+  RailNumber all_rails() const { return static_cast<RailNumber>(ports_.size() / hosts_); }
+  /// Returns true if one more rail joins RDMA devices.
+  bool joins_devices() const { return all_rails() != rails_; }
+  RailNumber device_rail() const { return rails_; }
   Port& port(HostNumber host, RailNumber rail = 0) { return port_state(host, rail).port; }
   /// Connects the host to every rail.
   void connect(HostNumber host, NetworkNode& node);
@@ -90,6 +100,8 @@ class SimNetwork final : public EventHandler {
   SocketAddress present_address(HostNumber host, RailNumber rail);
   /// Gives the host a new address, or its first one again.
   void readdress(HostNumber host, RailNumber rail, bool back);
+  /// Gives the host another queue pair.
+  void replace_queue_pair(HostNumber host) { port(host, device_rail()).moves = ++last_queue_pair_; }
   const NetworkTotals& totals() const { return totals_; }
   Time now() const { return event_queue_.now(); }
 
@@ -128,6 +140,10 @@ class SimNetwork final : public EventHandler {
   void heal();
 
   void handle_event(std::uint64_t note) override;
+  /// A packet is lost with the device that has received it.
+  void lose_with_device(std::unique_ptr<Packet> packet) {
+    lose("device-gone", totals_.cut, std::move(packet));
+  }
   /// Takes a delivered packet back.
   void recycle(std::unique_ptr<Packet> packet) { packets_.recycle(std::move(packet)); }
 
@@ -171,6 +187,7 @@ class SimNetwork final : public EventHandler {
   EventQueue& event_queue_;
   Trace& trace_;
   std::uint32_t hosts_;
+  RailNumber rails_;
   std::vector<PortState> ports_;  ///< by rail, then by host
   Partitions partitions_;
   PacketPool packets_;
@@ -178,6 +195,7 @@ class SimNetwork final : public EventHandler {
   std::unique_ptr<Translator> translator_;
   std::vector<unsigned> parts_;  ///< of each host; empty: all are in one part
   std::uint16_t last_move_ = 0;
+  std::uint16_t last_queue_pair_ = 0;
   NetworkTotals totals_;
 };
 

@@ -94,6 +94,15 @@ std::unique_ptr<link::Link> SimProcess::make_link(const SharedParts& shared, con
     addresses.push_back(address_of(host_, rail));
     rails.push_back({addresses.back(), kNetworkBits, "rail" + std::to_string(rail)});
   }
+  const RailNumber devices = shared.network.device_rail();
+  if (profile.device && shared.network.joins_devices() && !shared.network.port(host_, devices).down) {
+    auto link = std::make_unique<SimLink>(shared.network, host_, devices, incarnation,
+                                          profile.device_frame_max, false);
+    links_.push_back(link.get());
+    links.push_back(std::move(link));
+    rails.push_back({shared.network.present_address(host_, devices), kGidBits, "device",
+                     profile.device_frame_max, profile.prefers_device});
+  }
   if (shared.plan.datagrams) rails.clear();
   std::unique_ptr<link::Link> link = links.size() == 1
                                          ? std::move(links.front())

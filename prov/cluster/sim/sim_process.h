@@ -33,11 +33,13 @@ struct HostProfile {
 
   transport::EngineSettings settings;
   std::size_t frame_max = 1472;
-  bool ethertype = false;       ///< its links have an EtherType path
-  bool device = false;          ///< it has an RDMA device
-  bool kernel_answers = false;  ///< its kernel says whether its process exists
-  Duration poll_gap = 300ns;    ///< longest time between two polls of a waiting application
-  Duration frame_cost = 100ns;  ///< time to receive or send a frame
+  bool ethertype = false;               ///< its links have an EtherType path
+  bool device = false;                  ///< it has an RDMA device
+  std::size_t device_frame_max = 1024;  ///< the longest frame that its queue pair for datagrams carries
+  bool prefers_device = false;          ///< frames take the device while that works
+  bool kernel_answers = false;          ///< its kernel says whether its process exists
+  Duration poll_gap = 300ns;            ///< longest time between two polls of a waiting application
+  Duration frame_cost = 100ns;          ///< time to receive or send a frame
   Duration clock_ahead{0};
   Duration linger = 2s;                          ///< longest wait of a leaving process until it owes nothing
   std::optional<seal::Credentials> credentials;  ///< if set, it seals its frames

@@ -20,7 +20,12 @@ constexpr std::uint64_t kStreamReboot = 12;
 constexpr std::uint64_t kStreamMoves = 13;
 constexpr std::uint64_t kStreamTranslator = 14;
 constexpr std::uint64_t kStreamDeviceOwners = 31;
+constexpr std::uint64_t kStreamQueuePairs = 32;
+constexpr std::uint64_t kStreamDevicePorts = 33;
 constexpr std::uint32_t kDeviceOwners = 800'000;  ///< of a million hosts
+constexpr std::uint32_t kQueuePairs = 700'000;    ///< of a million runs with devices
+constexpr std::uint32_t kPrefersDevice = 500'000;
+constexpr std::uint32_t kLossyDevice = 300'000;
 constexpr RailNumber kRailsMost = 4;
 constexpr std::uint32_t kHostsMax = 8;
 /// How long the recovery may take: the longest peer timeout, the longest back-off, and all frames under way
@@ -46,6 +51,12 @@ RailNumber draw_rails(const RunOptions& options) {
   return options.rails != 0 ? options.rails : drawn;
 }
 
+/// Returns true if the devices of the run carry frames. A relay or a translator knows no queue pairs.
+bool draw_queue_pairs(const RunOptions& options, const WorkloadPlan& plan) {
+  if (!options.devices || plan.datagrams || options.translator || options.relay) return false;
+  return SeededRandom::stream(options.seed, kStreamQueuePairs).chance(kQueuePairs);
+}
+
 /// How many hosts are in the network, but not in the cluster.
 std::uint32_t hosts_beside(const RunOptions& options) {
   return (options.attack != "none" ? 1 : 0) + (options.relay ? SimRelays::draw_count(options.seed) : 0);
@@ -59,7 +70,8 @@ Simulation::Simulation(const RunOptions& options)
       plan_(draw_workload(options.workload, random_)),
       horizon_(random_.chance(700'000) ? random_.between(1ms, 30ms) : random_.between(30ms, 3s)),
       peer_timeout_(random_.chance(500'000) ? 3s : 10s),
-      cluster_(options.seed, host_count_, plan_, draw_rails(options), hosts_beside(options)) {
+      cluster_(options.seed, host_count_, plan_, draw_rails(options), hosts_beside(options),
+               draw_queue_pairs(options, plan_)) {
   if (plan_.name.empty()) throw std::invalid_argument("no workload is called " + options.workload);
   if (!draw_severity(options.faults, random_, severity_)) {
     throw std::invalid_argument("no faults are called " + options.faults);
@@ -100,11 +112,7 @@ Simulation::Simulation(const RunOptions& options)
   for (HostProfile& profile : profiles_) profile.settings.outage = outage_;
   SeededRandom answers_random = SeededRandom::stream(options.seed, kStreamAnswers);
   draw_answers(profiles_, horizon_, peer_timeout_, cluster_.network, faults, answers_random);
-  if (options.devices && !plan_.datagrams) {
-    SeededRandom devices_random = SeededRandom::stream(options.seed, kStreamDeviceOwners);
-    for (HostProfile& profile : profiles_) profile.device = devices_random.chance(kDeviceOwners);
-    description_ += ", devices";
-  }
+  if (options.devices && !plan_.datagrams) draw_devices(options.seed, faults);
   SeededRandom security_random = SeededRandom::stream(options.seed, kStreamSecurity);
   const std::string security = draw_security(options.security, profiles_, security_random);
   faults.keyed = !security.empty();
@@ -181,6 +189,30 @@ void Simulation::draw_ports() {
       port.ring_frames = random_.between(64, 2048);
     }
   }
+}
+
+void Simulation::draw_devices(std::uint64_t seed, FaultPlan& faults) {
+  SeededRandom owners_random = SeededRandom::stream(seed, kStreamDeviceOwners);
+  for (HostProfile& profile : profiles_) profile.device = owners_random.chance(kDeviceOwners);
+  description_ += ", devices";
+  if (!cluster_.network.joins_devices()) return;
+  description_ += " with queue pairs";
+  SeededRandom random = SeededRandom::stream(seed, kStreamDevicePorts);
+  const bool lossy = severity_ != Severity::none && random.chance(kLossyDevice);
+  const Duration delay = random.between(200ns, 20us);
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    constexpr std::array<std::size_t, 4> longest{1024, 1024, 2048, 4096};
+    profiles_[host].device_frame_max = random.pick(longest);
+    profiles_[host].prefers_device = random.chance(kPrefersDevice);
+    Port& port = cluster_.network.port(host, cluster_.network.device_rail());
+    constexpr std::array<std::uint64_t, 3> rates{1'000'000'000, 10'000'000'000, 100'000'000'000};
+    port.bits_per_second = random.pick(rates);
+    port.delay = delay;
+    port.send_queue_bytes = random.between(64, 256) * 1024;
+    port.ring_frames = random.between(64, 512);
+    if (lossy) port.out.loss = static_cast<std::uint32_t>(random.below(20'000));
+  }
+  draw_device_removals(host_count_, horizon_, faults, random);
 }
 
 HostProfile Simulation::draw_profile() {
@@ -296,6 +328,7 @@ RunReport Simulation::run() {
   check_retransmissions();
   check_credit();
   check_store();
+  check_queue_pairs();
   check_attack();
   for (const auto& host : cluster_.hosts) {
     host->leave();
@@ -325,7 +358,7 @@ void Simulation::check_memory() const {
     const transport::EngineSettings& settings = profiles_[host].settings;
     const std::size_t window = settings.flow_window * (2 * profiles_[host].frame_max + 1024);
     // Each rail remembers what travels on it.
-    const std::size_t rails = cluster_.network.rails() * (64 * settings.flow_window + 8 * 1024);
+    const std::size_t rails = cluster_.network.all_rails() * (64 * settings.flow_window + 8 * 1024);
     const std::size_t peer = 2 * window + 2 * settings.eager_credit + rails + 64 * 1024;
     // What unknown sources may make an engine keep (AdmissionControl).
     const std::size_t unknown = attacker_ == nullptr ? 0 : 16 * 1024 * 1024;
@@ -395,6 +428,33 @@ void Simulation::check_credit() const {
                           " bytes of credit are left");
     }
   }
+}
+
+/// The two sides of an undisturbed session know each other's present queue pairs, even if both have new ones.
+void Simulation::check_queue_pairs() {
+  for (HostNumber host = 0; host < host_count_; ++host) {
+    if (!cluster_.hosts[host]->running()) continue;
+    const engine::EndpointStats seen = cluster_.hosts[host]->stats();
+    for (const engine::PeerStats& peer : seen.peers) {
+      if (!peer.flow) continue;
+      for (const multipath::PathStats& path : peer.flow->paths) {
+        if (!path.to.verbs() || !undisturbed(host, seen, host_of(path.to))) continue;
+        const SocketAddress present =
+            cluster_.network.present_address(host_of(path.to), cluster_.network.device_rail());
+        if (path.to == present) continue;
+        throw SafetyFailure("host " + std::to_string(host) + " still has a path to " + path.to.text() +
+                            ", although the peer has announced " + present.text());
+      }
+    }
+  }
+}
+
+/// Returns true if both hosts have the session in which they have met.
+bool Simulation::undisturbed(HostNumber host, const engine::EndpointStats& seen, HostNumber other) const {
+  const Incarnations& incarnations = cluster_.oracle.incarnations();
+  return seen.counters.sessions_closed == 0 && cluster_.hosts[other]->running() &&
+         cluster_.hosts[other]->stats().counters.sessions_closed == 0 && incarnations.has_met(host, other) &&
+         incarnations.has_met(other, host);
 }
 
 /// A host that only receives stores no more messages than its settings allow.

@@ -32,7 +32,7 @@ struct RunOptions {
   std::string attack = "none";
   bool translator = false;  ///< a router translates the addresses of one host; only with keys
   bool relay = false;       ///< the hosts do not all see each other, and use relays; only with keys
-  bool devices = false;     ///< some hosts have RDMA devices, which read long messages
+  bool devices = false;     ///< some hosts have RDMA devices, which read long messages and carry frames
   bool frame_lane = true;   ///< short messages may take the frame lane
   std::string trace;        ///< name of a file; empty: no trace
 };
@@ -63,6 +63,7 @@ class Simulation {
  private:
   HostProfile draw_profile();
   void draw_ports();
+  void draw_devices(std::uint64_t seed, FaultPlan& faults);
   void add_translator(std::uint64_t seed, FaultPlan& faults);
   void add_relays(std::uint64_t seed, FaultPlan& faults);
   void run_workload();
@@ -78,6 +79,8 @@ class Simulation {
   void check_retransmissions() const;
   void check_credit() const;
   void check_store() const;
+  void check_queue_pairs();
+  bool undisturbed(HostNumber host, const engine::EndpointStats& seen, HostNumber other) const;
   void check_attack() const;
   RunReport report() const;
 

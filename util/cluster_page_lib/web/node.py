@@ -7,7 +7,7 @@ from starlette.responses import JSONResponse, RedirectResponse
 
 from clusterd_lib import roles
 from clusterd_lib.status import matrix
-from clusterd_lib.status.text import stuck_peers
+from clusterd_lib.status.text import stuck_peers, way_to
 
 from . import access, forms, parts
 
@@ -18,7 +18,7 @@ REASON_MAX = 40
 def _paths(endpoint):
     found = {}
     for peer in endpoint.get("peers", []):
-        found[peer.get("path", "?")] = found.get(peer.get("path", "?"), 0) + 1
+        found[way_to(peer)] = found.get(way_to(peer), 0) + 1
     return ", ".join(f"{count} {path}" for path, count in sorted(found.items()))
 
 

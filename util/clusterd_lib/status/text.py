@@ -90,11 +90,17 @@ OPERATION_SECONDS = 10
 PATHS_MAX, WAITS_MAX = 4, 3
 
 
+def way_to(peer):
+    """The path to a peer, and the relays through which its frames go now: `udp by relay 10.0.0.9:9227`."""
+    relays = sorted({rail["relay"] for rail in peer.get("rails", []) if rail.get("relay")})
+    return peer["path"] + (f" by relay {' '.join(relays)}" if relays else "")
+
+
 def paths(peers):
     """The number of peers per path, and their nodes: `1 shm, 4 packet (node2 node3)`."""
     found = {}
     for peer in peers:
-        found.setdefault(peer["path"], []).append(peer.get("node", ""))
+        found.setdefault(way_to(peer), []).append(peer.get("node", ""))
     parts = []
     for path, nodes in sorted(found.items()):
         names = sorted(set(nodes) - {""})

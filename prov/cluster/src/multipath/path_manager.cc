@@ -169,7 +169,7 @@ link::Path PathManager::challenge_address(const PathState& path) const {
 
 std::optional<PathManager::Challenge> PathManager::ethertype_challenge_due(Time now) {
   for (std::size_t i = 0; i < paths_.size(); ++i) {
-    if (paths_[i]->is_ethertype() || !paths_[i]->validator.validated()) continue;
+    if (paths_[i]->is_ethertype() || paths_[i]->is_verbs() || !paths_[i]->validator.validated()) continue;
     if (paths_[i]->companion == PathState::kNone) add_ethertype(i);
     const std::size_t companion = paths_[i]->companion;
     if (paths_[companion]->validator.challenge_due(now))

@@ -1,6 +1,7 @@
 #include "network/session_table.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "wire/control.h"
@@ -164,11 +165,13 @@ void SessionTable::use_carrier(RemotePeer& peer) {
 void SessionTable::on_answer(RemotePeer& peer) {
   note_queue_pairs(peer);
   const bool came_back = peer.common.lost() != nullptr;
-  if (!came_back && peer.channel.carrier != nullptr) return;
-  use_carrier(peer);
-  peer.common.reach_reason = came_back ? "the lost peer is reachable again" : "the peer opened the session";
-  parts_.environment.log.info("peer %s is reached over the %s link: %s", peer.name().text().c_str(),
-                              parts_.link->name(), peer.common.reach_reason.c_str());
+  if (came_back || peer.channel.carrier == nullptr) {
+    use_carrier(peer);
+    peer.common.reach_reason = came_back ? "the lost peer is reachable again" : "the peer opened the session";
+    parts_.environment.log.info("peer %s is reached over the %s link: %s", peer.name().text().c_str(),
+                                parts_.link->name(), peer.common.reach_reason.c_str());
+  }
+  tell_queue_pairs(peer);
 }
 
 link::Path SessionTable::reply_path(const SocketAddress& name, const link::Path& from) const {
@@ -228,19 +231,30 @@ void SessionTable::on_new_queue_pair(Time now, RemotePeer& peer, const wire::Seg
   add_aliases(peer);
 }
 
-/// A peer that has named no queue pair of its own has no path to ours, so it gets no segment.
 void SessionTable::announce_queue_pair(std::size_t number, const SocketAddress& queue_pair) {
   for (RemotePeer* const peer : tx_.flows()) {
     for (reliability::Flow* const flow : {peer->flow.get(), peer->pending.flow.get()}) {
       if (flow != nullptr) flow->on_own_queue_pair(number, queue_pair);
     }
-    if (!peer->carries() || peer->common.failed || peer->flow->handshake().peer_queue_pairs().empty())
-      continue;
-    messenger_.control().send(peer->channel, {.kind = wire::SegmentKind::new_queue_pair,
-                                              .id = queue_pair.queue_pair_number(),
-                                              .peer_id = static_cast<std::uint32_t>(number)});
-    tx_.mark(*peer);
+    tell_queue_pairs(*peer);
   }
+}
+
+/// Sends the peer the queue pairs of this side that were replaced since this side first sent its opening. A
+/// peer that has named no queue pair of its own has no path to ours, so it gets no segment.
+void SessionTable::tell_queue_pairs(RemotePeer& peer) {
+  if (!peer.carries() || peer.common.failed || peer.flow->owed_queue_pairs() == 0) return;
+  const reliability::Handshake& handshake = peer.flow->handshake();
+  if (handshake.peer_queue_pairs().empty()) return;
+  const std::span<const wire::VerbsAddress> ours = handshake.queue_pairs();
+  for (std::size_t number = 0; number < ours.size(); ++number) {
+    if ((peer.flow->owed_queue_pairs() >> number & 1) == 0) continue;
+    messenger_.control().send(peer.channel, {.kind = wire::SegmentKind::new_queue_pair,
+                                             .id = ours[number].address.queue_pair_number(),
+                                             .peer_id = static_cast<std::uint32_t>(number)});
+  }
+  peer.flow->on_queue_pairs_told();
+  tx_.mark(peer);
 }
 
 /// Only the peer knows the session numbers of both sides. So this side answers a challenge that names both,

@@ -75,7 +75,8 @@ class SessionTable {
   void on_alive(Time now, const wire::FrameView& view, const link::Path& from);
   /// Processes a segment of the kind new_queue_pair: the peer has another queue pair than its opening says.
   void on_new_queue_pair(Time now, RemotePeer& peer, const wire::Segment& segment);
-  /// Tells all peers that this side has replaced the queue pair with this number in its openings.
+  /// Tells all peers that this side has replaced the queue pair with this number in its openings. A peer that
+  /// does not carry the session yet is told later.
   void announce_queue_pair(std::size_t number, const SocketAddress& queue_pair);
   /// Answers a peer that asks whether this path leads to the endpoint of its session.
   void on_path_challenge(Time now, const wire::FrameView& view, const link::Path& from);
@@ -108,6 +109,7 @@ class SessionTable {
                                                std::uint32_t session = 0);
   void use_carrier(RemotePeer& peer);
   void note_queue_pairs(const RemotePeer& peer);
+  void tell_queue_pairs(RemotePeer& peer);
   void add_aliases(RemotePeer& peer);
   void add(RemotePeer& peer, std::unique_ptr<reliability::Flow> flow);
   void drop_half_open(Time now);

@@ -306,12 +306,15 @@ void WatchedInterface::ask_for(const link::Path& path) {
   if (watch_ == nullptr || !std::has_single_bit(path.doubts) || !now_.has_ethernet) return;
   if (path.doubts == asked_.doubts && path.to == asked_.to) return;
   asked_ = path;
-  if (has_host(now_.addresses, path.to)) return;
-  const auto own = find_host(now_.addresses, address_);
-  if (own == now_.addresses.end()) return;
-  const unsigned bits = now_.prefix_bits.at(static_cast<std::size_t>(own - now_.addresses.begin()));
-  if (same_network(path.to, address_, bits))
+  if (!has_host(now_.addresses, path.to) && in_network(path.to))
     watch_->send(neighbour_question({now_.mac, address_}, path.to), now_.index);
+}
+
+bool WatchedInterface::in_network(const SocketAddress& address) const {
+  const auto own = find_host(now_.addresses, address_);
+  if (own == now_.addresses.end()) return false;
+  const unsigned bits = now_.prefix_bits.at(static_cast<std::size_t>(own - now_.addresses.begin()));
+  return same_network(address, address_, bits);
 }
 
 }  // namespace cluster::os

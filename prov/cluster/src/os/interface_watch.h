@@ -137,6 +137,8 @@ class WatchedInterface {
         ask_for(*frame.path);
     }
   }
+  /// Returns true if the address belongs to the network of the link's address, so no router is between them.
+  bool in_network(const SocketAddress& address) const;
   /// Returns true if ask_for_doubtful() asks all hosts at the path's current number of timeouts.
   static bool asks_all(const link::Path& path) {
     return path.doubts >= kDoubtsToAsk && std::has_single_bit(path.doubts);

@@ -35,6 +35,7 @@ bool NeighbourTable::is_full(Time now) {
   const std::uint64_t count = overflows_(family_);
   full_ = seen_ && count > *seen_;
   seen_ = count;
+  if (full_) full_until_ = now + kFullFor;
   if (full_) warn();
   return full_;
 }

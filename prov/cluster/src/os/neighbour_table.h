@@ -22,6 +22,8 @@ std::uint64_t neighbour_overflows(SocketAddress::Family family);
 class NeighbourTable {
  public:
   static constexpr Duration kAskAgain = 5ms;
+  /// A full table stays full for at least 5 s, because the kernel keeps each entry for so long.
+  static constexpr Duration kFullFor = 10s;
   /// Returns what neighbour_overflows() returns.
   using Overflows = std::uint64_t (*)(SocketAddress::Family);
 
@@ -30,6 +32,8 @@ class NeighbourTable {
   /// Must be called when the kernel refuses a frame with ENOBUFS. Returns true if the table is full. The
   /// first call only notes how many refusals the kernel has counted, and returns false.
   bool is_full(Time now);
+  /// Returns true if the table was full less than kFullFor ago.
+  bool was_full(Time now) const { return full_until_ > now; }
 
  private:
   void warn();
@@ -40,6 +44,7 @@ class NeighbourTable {
   std::optional<std::uint64_t> seen_;
   Time asked_{};
   bool full_ = false;
+  Time full_until_{};
 };
 
 }  // namespace cluster::os

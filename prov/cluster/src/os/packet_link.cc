@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "base/end_of_memory.h"
+#include "os/address_trailer.h"
 #include "os/descriptor.h"
 #include "os/helper_thread.h"
 #include "os/interface_watch.h"
@@ -19,6 +22,7 @@
 #include "os/ring_steps.h"
 #include "os/udp_bursts.h"
 #include "os/udp_link.h"
+#include "os/unlisted_peers.h"
 
 namespace cluster::os {
 namespace {
@@ -26,6 +30,19 @@ namespace {
 constexpr std::size_t kSocketBuffers = 4;  // few frames arrive through the socket
 constexpr unsigned kPollsPerSocketPoll = 64;
 constexpr unsigned kSocketPollsAfterTraffic = 256;
+constexpr std::size_t kWaitingMax = 256;
+
+bool is_keep_alive(const link::OutFrame& frame) {
+  return frame.pieces[0].size() >= sizeof(wire::FrameHeader) &&
+         frame.pieces[0][offsetof(wire::FrameHeader, kind)] ==
+             static_cast<std::byte>(wire::FrameKind::keep_alive);
+}
+
+/// A copy of a frame, for at most one frame of each destination.
+struct FirstFrame {
+  link::Path path;
+  std::vector<std::byte> bytes;
+};
 
 class PacketLink final : public link::Link {
  public:
@@ -41,6 +58,7 @@ class PacketLink final : public link::Link {
         ethertype_ring_(std::move(ethertype_ring)),
         sender_(std::move(sender)),
         own_(std::move(own)),
+        mac_(interface.mac),
         counters_(environment.counters),
         log_(environment.log),
         neighbours_(port_->name().family(), environment.log, overflows),
@@ -79,8 +97,12 @@ class PacketLink final : public link::Link {
   /// socket.
   bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
+  bool avoids_table(const link::Path& path);
   std::size_t send_through_socket(std::span<const link::OutFrame> frames);
   std::size_t send_without_table(std::span<const link::OutFrame> frames);
+  void wait(const link::OutFrame& frame);
+  void send_waiting();
+  void note_shown(std::span<link::InFrame> frames);
   std::size_t receive_rings(std::span<link::InFrame> frames);
   std::size_t receive_rings_and_socket(std::span<link::InFrame> frames, bool due);
   bool socket_is_due();
@@ -96,6 +118,7 @@ class PacketLink final : public link::Link {
   std::unique_ptr<PacketRing> ethertype_ring_;  ///< null if there is none
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
+  HardwareAddress mac_;       ///< of the interface
   bool rings_follow_ = true;  ///< the rings receive the frames to the address of the port
   int without_ring_ = 0;      ///< index of the interface whose frames the socket receives, or 0
   Counters& counters_;
@@ -103,6 +126,9 @@ class PacketLink final : public link::Link {
   /// Null until a frame first leaves through the socket, because the sender's buffers take 20 KB.
   std::unique_ptr<UdpSender> socket_sender_;
   NeighbourTable neighbours_;
+  UnlistedPeers unlisted_;
+  /// Frames with which sessions begin. They wait until UnlistedPeers lets them go to all hosts.
+  std::deque<FirstFrame> waiting_;
   AsideReceiver aside_;
   UdpReceiver socket_receiver_;
   /// How many of the next receive_burst() calls also poll the socket.
@@ -121,20 +147,39 @@ std::size_t PacketLink::send_burst(std::span<const link::OutFrame> frames) {
     const bool raw_now = raw(*frames[sent].path);
     std::size_t end = sent + 1;
     while (end < frames.size() &&
-           (frames[end].path == frames[sent].path || raw(*frames[end].path) == raw_now)) {
+           (frames[end].path == frames[sent].path || (raw_now && raw(*frames[end].path)))) {
       ++end;
     }
     const auto run = frames.subspan(sent, end - sent);
-    if (!raw_now) interface_.ask_for_doubtful(run);
-    const std::size_t taken = raw_now ? sender_->send(run) : send_through_socket(run);
+    const std::size_t taken = raw_now                            ? sender_->send(run)
+                              : avoids_table(*frames[sent].path) ? send_without_table(run)
+                                                                 : send_through_socket(run);
     sent += taken;
     if (taken < run.size()) break;
   }
   return sent;
 }
 
+/// Returns true if frames on this path do not ask the kernel for the hardware address. If the peer has shown
+/// its hardware address in an AddressTrailer, the table of its kernel is full. Such a kernel does not answer
+/// the question for its address. But any host can forge a trailer, so every second frame asks the kernel as
+/// long as this table has space. If the table of this kernel was full, each further refusal would cost a walk
+/// through the table. Or the kernel may have taken the last frame without being able to send it: it waits for
+/// the answer of a kernel whose table is full.
+bool PacketLink::avoids_table(const link::Path& path) {
+  if ((unlisted_.empty() && path.doubts == 0) || own(path.to)) [[likely]]
+    return false;
+  const Time now = SystemClock().now();
+  if (unlisted_.find(path.to, now - UnlistedPeers::kShownFor) != nullptr)
+    return neighbours_.was_full(now) || unlisted_.takes_turn(path.to);
+  const bool again = path.doubts != 0 || unlisted_.contains(path.to);
+  return again && neighbours_.was_full(now) &&
+         (path.mac != link::Path{}.mac || interface_.in_network(path.to));
+}
+
 /// If there is no memory for the sender, takes no frame, as if the link were full.
 std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> frames) {
+  interface_.ask_for_doubtful(frames);
   if (socket_sender_ == nullptr &&
       !enough_memory_for([&] { socket_sender_ = std::make_unique<UdpSender>(port_, counters_); })) {
     return 0;
@@ -145,25 +190,71 @@ std::size_t PacketLink::send_through_socket(std::span<const link::OutFrame> fram
   return sent + send_without_table(frames.subspan(sent));
 }
 
-/// Called if the kernel refuses the frames because its neighbour table is full. Sends each frame to the last
-/// known hardware address of the peer. If no address is known, the frame goes to all hosts of the network.
-/// Only the peer accepts this frame. It learns the hardware address of this host from the frame, and its
-/// answer to this address shows its own. (Frames that begin a session show no hardware address, because they
-/// arrive in the UDP socket. The next frames do.) After several
-/// timeouts, a peer may have another network card. Therefore, at some numbers of timeouts (asks_all()), a
-/// frame to a known hardware address goes to all hosts instead.
+/// Called if the kernel's neighbour table is full. Sends each frame to the last known hardware address of the
+/// peer, or to that in its last AddressTrailer. If no address is known, the frame goes to all hosts of the
+/// network, and only the peer accepts it. The frame shows the hardware address of this host, and the answer
+/// shows that of the peer. A frame that UnlistedPeers does not allow yet waits or is lost. It counts as sent.
+/// Keep-alives are lost, because the kernel of the peer cannot send the answer.
+/// After several timeouts, a peer may have another network card. Therefore, at some numbers of timeouts
+/// (asks_all()), a frame to a known hardware address goes to all hosts instead.
 std::size_t PacketLink::send_without_table(std::span<const link::OutFrame> frames) {
+  const Time now = SystemClock().now();
   std::size_t sent = 0;
   for (link::OutFrame frame : frames) {
     if (own(frame.path->to)) break;
     link::Path path = link::ip_path(*frame.path);
-    if (path.mac == link::Path{}.mac || WatchedInterface::asks_all(path)) path.mac = kAllHosts;
     path.mac_known = true;
+    const HardwareAddress* const shown = unlisted_.find(path.to, Time{});
+    if (path.mac == link::Path{}.mac && shown != nullptr) path.mac = *shown;
+    const bool known = path.mac != link::Path{}.mac;
+    if (!known && is_keep_alive(frame)) {
+      ++sent;
+      continue;
+    }
+    if (!known || WatchedInterface::asks_all(path)) {
+      using Verdict = UnlistedPeers::Verdict;
+      const Verdict verdict = path.to.multicast() ? Verdict::now : unlisted_.ask_all(now, path.to);
+      if (verdict == Verdict::now) {
+        path.mac = kAllHosts;
+      } else if (!known) {
+        if (verdict == Verdict::later) wait(frame);
+        ++sent;
+        continue;
+      }
+    }
+    const wire::AddressTrailer trailer = address_trailer(mac_);
+    if (shows_address(frame)) frame.add(as_bytes(&trailer, sizeof trailer));
     frame.path = &path;
     if (sender_->send({&frame, 1}) == 0) break;
     ++sent;
   }
   return sent;
+}
+
+/// Retransmission may be seconds away on a crowded node. So frames that may not leave yet wait here, if they
+/// are those with which sessions begin. Others follow only after an answer.
+void PacketLink::wait(const link::OutFrame& frame) {
+  const auto to_same = [&](const FirstFrame& each) { return each.path.to == frame.path->to; };
+  if (waiting_.size() == kWaitingMax || !shows_address(frame) || std::ranges::any_of(waiting_, to_same))
+    return;
+  enough_memory_for([&] {
+    FirstFrame first{*frame.path, {}};
+    first.bytes.reserve(frame.size);
+    for (const ConstBytes piece : std::span(frame.pieces).first(frame.count))
+      first.bytes.insert(first.bytes.end(), piece.begin(), piece.end());
+    waiting_.push_back(std::move(first));
+  });
+}
+
+/// Sends the first waiting frame, if UnlistedPeers allows that now.
+void PacketLink::send_waiting() {
+  if (!unlisted_.allows(SystemClock().now())) return;
+  const FirstFrame first = std::move(waiting_.front());
+  waiting_.pop_front();
+  link::OutFrame frame;
+  frame.path = &first.path;
+  frame.add(first.bytes);
+  send_without_table({&frame, 1});
 }
 
 void PacketLink::renew() {
@@ -184,6 +275,7 @@ bool PacketLink::readdress_rings() {
 
 void PacketLink::apply(const Interface& now, bool moved) {
   own_ = interface_.addresses();
+  mac_ = now.mac;
   ring_->forget_source();
   if (ethertype_ring_) ethertype_ring_->forget_source();
   const SocketAddress::Family family = port_->name().family();
@@ -229,10 +321,13 @@ std::size_t PacketLink::receive_burst(std::span<link::InFrame> frames) {
     return receive_rings(frames);
   // Leaves at least half of the space for frames from the rings and from the main socket.
   const std::size_t aside = aside_.receive(frames.first(frames.size() / 2));
+  note_shown(frames.first(aside));
   return aside + receive_rings_and_socket(frames.subspan(aside), due);
 }
 
 std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames, bool due) {
+  if (!waiting_.empty()) [[unlikely]]
+    send_waiting();
   // Reserves space for the socket when its poll is due, even if the rings are never empty.
   const std::size_t reserved = due && frames.size() > kSocketBuffers ? kSocketBuffers : 0;
   const std::size_t count = receive_rings(frames.first(frames.size() - reserved));
@@ -240,7 +335,19 @@ std::size_t PacketLink::receive_rings_and_socket(std::span<link::InFrame> frames
   polls_since_socket_ = 0;
   const std::size_t more = socket_receiver_.receive(frames.subspan(count));
   if (more != 0) socket_polls_left_ = kSocketPollsAfterTraffic;
+  note_shown(frames.subspan(count, more));
   return count + more;
+}
+
+/// Notes the hardware addresses behind frames from sockets. Removes them from the paths of the frames,
+/// because nothing has proved them.
+void PacketLink::note_shown(std::span<link::InFrame> frames) {
+  for (link::InFrame& frame : frames) {
+    if (frame.from.mac == link::Path{}.mac) [[likely]]
+      continue;
+    unlisted_.note(SystemClock().now(), frame.from.to, frame.from.mac);
+    frame.from.mac = {};
+  }
 }
 
 /// Returns why this link cannot use the interface, and what the user can do about it. Returns an empty text

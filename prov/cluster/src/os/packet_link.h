@@ -19,9 +19,9 @@
 // hardware address. The engine learns the hardware address from the frames of the peer that arrive in the
 // ring. The kernel refuses to send through the socket if its neighbour table is full. In this case the link
 // sends the frame to the last known hardware address. If none is known, the frame goes to all hosts of the
-// network. The destination learns the sender's hardware address from the first of these frames that arrives
-// in its ring, and answers to this address. If the kernel refuses a frame because the queue of the interface
-// is full, the frame waits.
+// network, as far as UnlistedPeers allows that. Such a frame shows the sender's hardware address
+// (os/address_trailer.h), and the destination answers to this address. If the kernel refuses a frame because
+// the queue of the interface is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives each frame to such a socket before the administrator's ingress

@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "os/address_trailer.h"
+
 namespace cluster::os {
 namespace {
 
@@ -107,6 +109,7 @@ std::size_t UdpReceiver::hand_over(std::span<link::InFrame> frames, std::size_t 
       frame.from.to =
           SocketAddress::from(reinterpret_cast<const sockaddr*>(&names_[i]), header.msg_hdr.msg_namelen);
       read_control(header.msg_hdr, frame);
+      if (frame.segment == 0) take_address_trailer(frame);
     }
     expect(header);
   }

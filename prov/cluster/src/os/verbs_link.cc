@@ -34,6 +34,9 @@ constexpr Duration kHandleRetry = 1s;
 /// At most once per interval, the link checks whether the device still exists. It checks only when the engine
 /// reads path errors, or when sends get no answer, because the check is slow.
 constexpr Duration kListInterval = 500ms;
+/// A device that completes no send for so long, although its queue is full, counts as failed. A device
+/// completes a datagram as soon as the datagram has left.
+constexpr Duration kStuckMax = 2s;
 /// How often a link whose device has failed looks for the device.
 constexpr Duration kReturnInterval = 1s;
 
@@ -83,6 +86,7 @@ class VerbsLink final : public link::Link {
   ibv_ah* make_handle(const SocketAddress& to);
   bool prepare(const link::OutFrame& frame, ibv_send_wr& request, ibv_sge& piece);
   void reap_sends();
+  void note_full();
   void free_retired();
   bool take(const ibv_wc& completion, link::InFrame& frame);
   void drain_channel();
@@ -113,8 +117,9 @@ class VerbsLink final : public link::Link {
   bool heard_ = false;                ///< something has arrived since the last look_at_device()
   unsigned polls_ = 0;
   Time port_asked_at_{};
-  Time listed_at_{};  ///< when the link last looked for its device among those of this node
-  Time return_at_{};  ///< when a link whose device has failed looks for the device again
+  Time listed_at_{};          ///< when the link last looked for its device among those of this node
+  Time full_since_ = kNever;  ///< since when the device has completed no send although its queue is full
+  Time return_at_{};          ///< when a link whose device has failed looks for the device again
   MoveHandler moved_;
   std::unordered_map<SocketAddress, Handle, SocketAddressHash> handles_;
   std::vector<Retired> retired_;         ///< handles that sends in flight may still use
@@ -142,6 +147,7 @@ bool VerbsLink::open(std::string& reason) {
   works_ = port_up_ = true;
   armed_ = heard_ = false;
   posted_ = completed_ = posted_at_look_ = 0;
+  full_since_ = kNever;
   returned_.clear();
   port_asked_at_ = listed_at_ = environment_.clock.now();
   return true;
@@ -195,10 +201,19 @@ void VerbsLink::reap_sends() {
       const ibv_wc& each = completions[static_cast<std::size_t>(i)];
       if (each.status != IBV_WC_SUCCESS) return fail_after_events("a send has failed");
       completed_ = static_cast<std::uint32_t>(each.wr_id);
+      full_since_ = kNever;
     }
     if (count < 0) return fail("ibv_poll_cq has failed");
   } while (count == static_cast<int>(completions.size()));
   if (!retired_.empty()) free_retired();
+}
+
+/// Called when the queue is full. If the device completes nothing any more, ends its use. Otherwise frames
+/// would wait for the device as long as its path counts as working.
+void VerbsLink::note_full() {
+  const Time now = environment_.clock.now();
+  full_since_ = std::min(full_since_, now);
+  if (now - full_since_ >= kStuckMax) fail_after_events("it completes no send");
 }
 
 /// Copies the frame into the buffer of the next send. Returns false if the frame cannot leave. The link then
@@ -237,6 +252,8 @@ bool VerbsLink::prepare(const link::OutFrame& frame, ibv_send_wr& request, ibv_s
 std::size_t VerbsLink::send_burst(std::span<const link::OutFrame> frames) {
   const PutOffCancellation off;
   if (works_ && posted_ - completed_ + frames.size() > kSignalInterval) reap_sends();
+  if (works_ && posted_ - completed_ >= VerbsQueue::kSends) [[unlikely]]
+    note_full();
   if (!works_ || !port_up_) {
     environment_.counters.link_unsendable += frames.size();
     return frames.size();

@@ -277,7 +277,7 @@ std::vector<SocketAddress> Machine::find_relays(const SocketAddress& name, const
   for (const RelayName& each : parse_relays(text)) {
     const SocketAddress relay = resolve(each.host.c_str(), each.port.c_str(), name.family());
     if (relay.family() == name.family() && relay.port() != 0) {
-      relays.push_back(relay);
+      if (std::ranges::find(relays, relay) == relays.end()) relays.push_back(relay);
     } else {
       log_.warn(
           "endpoint %s cannot use the relay %s of FI_CLUSTER_RELAYS: it has no address of the endpoint's "

@@ -19,7 +19,7 @@ Relay::Relay(std::vector<JobRelayKeys> jobs, link::Link& link, const Environment
       environment_(environment),
       limits_(limits),
       cookies_{environment.random.next(), environment.random.next()},
-      names_(jobs.size()) {
+      jobs_(jobs.size()) {
   for (std::size_t job = 0; job < jobs.size(); ++job) {
     for (auto& key : jobs[job]) keys_.push_back({std::move(key), job});
   }
@@ -54,12 +54,15 @@ void Relay::on_message(Time now, ConstBytes frame, const link::Path& from) {
   const std::optional<wire::RelayMessage> message = wire::decode_relay(frame);
   const auto is_its_key = [&](const KnownKey& each) { return message && each.key->id() == message->key_id; };
   const auto known = std::ranges::find_if(keys_, is_its_key);
-  if (known == keys_.end() || !known->key->verify(frame) || !answers_.take(now)) {
+  const bool genuine = known != keys_.end() && known->key->verify(frame);
+  const bool joins = genuine && message->kind == wire::FrameKind::relay_join &&
+                     may_join(now, *message, from.to) && jobs_[known->job].joins.take(now);
+  if (joins) return join(now, *known, *message, from);
+  const bool asks = genuine && message->kind == wire::FrameKind::relay_request;
+  if (!asks || !jobs_[known->job].offers.take(now)) {
     ++totals_.refused;
     return;
   }
-  if (message->kind == wire::FrameKind::relay_join) return join(now, *known, *message, from);
-  if (message->kind != wire::FrameKind::relay_request) return;
   wire::RelayMessage offer = *message;
   offer.kind = wire::FrameKind::relay_offer;
   offer.cookie = cookie(interval_of(now), *message, from.to);
@@ -76,22 +79,22 @@ std::uint64_t Relay::cookie(std::uint64_t interval, const wire::RelayMessage& me
   return std::max<std::uint64_t>(cookies_(words), 1);
 }
 
-void Relay::join(Time now, const KnownKey& known, const wire::RelayMessage& message, const link::Path& from) {
+/// Returns true if the sender of the join has received its cookie at this source.
+bool Relay::may_join(Time now, const wire::RelayMessage& message, const SocketAddress& source) const {
   const std::uint64_t interval = interval_of(now);
-  const bool received = message.cookie == cookie(interval, message, from.to) ||
-                        message.cookie == cookie(interval - 1, message, from.to);
-  if (!received) {
-    ++totals_.refused;
-    return;
-  }
-  auto& names = names_[known.job];
-  auto place = names.find(message.name);
-  if (place == names.end()) {
-    if (!make_room(now)) return;
+  return message.cookie == cookie(interval, message, source) ||
+         message.cookie == cookie(interval - 1, message, source);
+}
+
+void Relay::join(Time now, const KnownKey& known, const wire::RelayMessage& message, const link::Path& from) {
+  Job& job = jobs_[known.job];
+  auto place = job.names.find(message.name);
+  if (place == job.names.end()) {
+    if (!make_room(now, job)) return;
     std::uint32_t number = 0;
     do number = static_cast<std::uint32_t>(environment_.random.next());
     while (number == 0 || members_.contains(number));
-    place = names.emplace(message.name, number).first;
+    place = job.names.emplace(message.name, number).first;
     Member& made = members_[number];
     made.job = known.job;
     made.name = message.name;
@@ -108,17 +111,18 @@ void Relay::join(Time now, const KnownKey& known, const wire::RelayMessage& mess
   answer(*known.key, joined, from);
 }
 
-bool Relay::make_room(Time now) {
-  if (members_.size() < limits_.members) return true;
-  const auto silent =
-      std::ranges::min_element(members_, {}, [](const auto& each) { return each.second.heard; });
-  if (silent != members_.end() && now >= silent->second.heard + kSilentMin) {
-    forget(silent->first);
+bool Relay::make_room(Time now, Job& job) {
+  if (job.names.size() < limits_.members) return true;
+  const auto heard = [this](const auto& each) { return members_.find(each.second)->second.heard; };
+  const auto silent = std::ranges::min_element(job.names, {}, heard);
+  if (silent != job.names.end() && now >= heard(*silent) + kSilentMin) {
+    forget(silent->second);
     return true;
   }
-  if (now >= next_warning_) {
-    next_warning_ = now + kWarningInterval;
-    environment_.log.warn("relay: refuses further endpoints, because it already serves %zu", members_.size());
+  if (now >= job.next_warning) {
+    job.next_warning = now + kWarningInterval;
+    environment_.log.warn("relay: refuses further endpoints, because it already serves %zu",
+                          job.names.size());
   }
   return false;
 }
@@ -139,7 +143,7 @@ void Relay::forward(Time now, Bytes datagram, wire::RelayTag tag, const link::Pa
   }
   Member& member = sender->second;
   member.heard = now;
-  const auto& names = names_[member.job];
+  const auto& names = jobs_[member.job].names;
   const auto receiver = names.find(wire::address_of(tag.peer, 0));
   if (receiver == names.end() || receiver->second == sender->first) {
     ++totals_.refused;
@@ -159,13 +163,16 @@ void Relay::forward(Time now, Bytes datagram, wire::RelayTag tag, const link::Pa
   if (burst_.frames().size() == link::kBurstMax) send_burst();
 }
 
-/// Returns true if the member may send so many bytes now, and counts them.
+/// Returns true if the member may send so many bytes now, and counts them. Active jobs have equal shares, and
+/// so have the active members of a job.
 bool Relay::pay(Time now, Member& member, std::size_t bytes) {
-  member.active = true;
+  member.wanted += bytes;
+  const std::size_t shares =
+      std::max<std::size_t>(active_, 1) * std::max<std::size_t>(jobs_[member.job].active, 1);
   member.paid_until = std::max(member.paid_until, now);
   if (member.paid_until > now + kBurst) return false;
-  member.paid_until +=
-      Duration(static_cast<std::int64_t>(bytes * active_ * 1'000'000'000 / limits_.bytes_per_second));
+  const double ns = 1e9 * static_cast<double>(bytes * shares) / static_cast<double>(limits_.bytes_per_second);
+  member.paid_until += Duration(static_cast<std::int64_t>(ns));
   return true;
 }
 
@@ -184,20 +191,22 @@ void Relay::send_burst() {
 
 void Relay::sweep(Time now) {
   next_sweep_ = now + kSweepInterval;
-  active_ = 0;
+  for (Job& job : jobs_) job.active = 0;
   std::vector<std::uint32_t> silent;
   for (auto& [number, member] : members_) {
-    active_ += std::exchange(member.active, false) ? 1 : 0;
+    const bool active = std::exchange(member.wanted, 0) >= limits_.bytes_per_second / limits_.members;
+    jobs_[member.job].active += active ? 1 : 0;
     if (now >= member.heard + kSilentMax) silent.push_back(number);
   }
-  active_ = std::max<std::size_t>(active_, 1);
+  active_ =
+      static_cast<std::size_t>(std::ranges::count_if(jobs_, [](const Job& job) { return job.active != 0; }));
   for (const std::uint32_t number : silent) forget(number);
 }
 
 void Relay::forget(std::uint32_t number) {
   send_burst();  // its frames refer to the paths of members
   const auto member = members_.find(number);
-  names_[member->second.job].erase(member->second.name);
+  jobs_[member->second.job].names.erase(member->second.name);
   members_.erase(member);
 }
 

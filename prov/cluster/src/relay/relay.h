@@ -14,7 +14,11 @@
 //   a flood towards a victim                   join(): the cookie belongs to the source that it was sent to
 //   frames that circle between relays          forward(): a frame has one hop
 //   a member that starves others               pay(): equal shares of the bandwidth
+//   a job that starves others                  Job: each has its share, its members and its answers
 //   memory                                     Limits::members
+//
+// The members of one job may take each other's names, because the key of a job does not protect its processes
+// from each other. What they take is sealed.
 //
 // The relay drops what it does not forward, without an answer. The flows of the endpoints notice this as a
 // loss. An endpoint whose source has changed joins again.
@@ -36,8 +40,8 @@
 namespace cluster::relay {
 
 struct Limits {
-  std::size_t members = 4096;
-  std::uint64_t bytes_per_second = 1'250'000'000;  ///< of all members together
+  std::size_t members = 4096;                      ///< of each job
+  std::uint64_t bytes_per_second = 1'250'000'000;  ///< of all jobs together
 };
 
 /// What a relay has done since it began.
@@ -66,7 +70,7 @@ class Relay {
   static constexpr Duration kCookieInterval = 10s;
   /// The relay forgets a member from which no frame has come for so long.
   static constexpr Duration kSilentMax = 600s;
-  /// If there are too many members, it forgets one that has been silent for so long.
+  /// If a job has too many members, it forgets one that has been silent for so long.
   static constexpr Duration kSilentMin = 60s;
 
  private:
@@ -80,8 +84,19 @@ class Relay {
     SocketAddress name;
     link::Path path;  ///< leads to the source from which the endpoint has joined
     Time heard{};
-    Time paid_until{};    ///< the member's share is used up until then
-    bool active = false;  ///< the member has sent a frame since the last sweep
+    Time paid_until{};         ///< the member's share is used up until then
+    std::uint64_t wanted = 0;  ///< how many bytes the member has sent since the last sweep
+  };
+  struct Job {
+    std::unordered_map<SocketAddress, std::uint32_t, SocketAddressHash> names;  ///< numbers of its members
+    /// How many members have sent much between the last two sweeps. A member that sends less than its share
+    /// in a full house leaves the rest to others.
+    std::size_t active = 0;
+    /// Limits the offers. An attacker can cause one by sending again a request that it has recorded. So joins
+    /// have a limit of their own.
+    seal::Allowance offers{100us, 1024};
+    seal::Allowance joins{100us, 1024};
+    Time next_warning{};
   };
   /// A key, and the number of its job.
   struct KnownKey {
@@ -91,9 +106,10 @@ class Relay {
 
   void on_message(Time now, ConstBytes frame, const link::Path& from);
   void join(Time now, const KnownKey& known, const wire::RelayMessage& message, const link::Path& from);
-  bool make_room(Time now);
+  bool make_room(Time now, Job& job);
   std::uint64_t cookie(std::uint64_t interval, const wire::RelayMessage& message,
                        const SocketAddress& source) const;
+  bool may_join(Time now, const wire::RelayMessage& message, const SocketAddress& source) const;
   void answer(const RelayKey& key, const wire::RelayMessage& message, const link::Path& to);
   void forward(Time now, Bytes datagram, wire::RelayTag tag, const link::Path& from);
   bool pay(Time now, Member& member, std::size_t bytes);
@@ -107,15 +123,11 @@ class Relay {
   const Limits limits_;
   SipHash cookies_;
   std::unordered_map<std::uint32_t, Member> members_;  ///< by number
-  /// The numbers of the members of each job, by name.
-  std::vector<std::unordered_map<SocketAddress, std::uint32_t, SocketAddressHash>> names_;
+  std::vector<Job> jobs_;
   std::array<link::InFrame, link::kBurstMax> arrivals_;
   link::OutBurst burst_;
-  /// Limits the answers. An attacker can cause an answer by sending again a request that it has recorded.
-  seal::Allowance answers_{100us, 1024};
-  std::size_t active_ = 1;  ///< how many members have sent frames between the last two sweeps, at least 1
+  std::size_t active_ = 0;  ///< how many jobs have active members
   Time next_sweep_{};
-  Time next_warning_{};
   Totals totals_;
 };
 

@@ -17,6 +17,13 @@ bool has_kind(ConstBytes frame, FrameKind kind) {
   return frame.size() > at && frame[at] == static_cast<std::byte>(kind);
 }
 
+/// Returns true if a stranger may have chosen where the frame goes.
+bool may_be_for_stranger(const link::OutFrame& frame) {
+  const ConstBytes front = frame.pieces[0];
+  return has_kind(front, FrameKind::association_response) ||
+         has_kind(front, FrameKind::association_unknown) || has_kind(front, FrameKind::keep_alive);
+}
+
 }  // namespace
 
 RelayedLink::RelayedLink(std::unique_ptr<link::Link> inner, RelayedSetup setup,
@@ -32,16 +39,22 @@ RelayedLink::RelayedLink(std::unique_ptr<link::Link> inner, RelayedSetup setup,
   for (const SocketAddress& relay : setup.relays) memberships_.emplace_back(relay, keys_);
 }
 
-/// Returns null if there are too many peers.
-RelayedLink::Peer* RelayedLink::peer_at(Time now, const SocketAddress& address) {
+RelayedLink::Peer* RelayedLink::find_peer(const SocketAddress& address) const {
   const auto known = peers_.find(address);
-  if (known != peers_.end()) return known->second.get();
-  if (peers_.size() >= kPeersMax) forget_idle_peers(now);
-  if (peers_.size() >= kPeersMax) return nullptr;
+  return known != peers_.end() ? known->second.get() : nullptr;
+}
+
+/// Returns the peer at this address. Makes a new one only if there are fewer than `peers_max`, and otherwise
+/// returns null.
+RelayedLink::Peer* RelayedLink::peer_at(Time now, const SocketAddress& address, std::size_t peers_max) {
+  if (Peer* const known = find_peer(address)) return known;
+  if (peers_.size() >= peers_max && now >= next_forget_) forget_idle_peers(now);
+  if (peers_.size() >= peers_max) return nullptr;
   return (peers_[address] = std::make_unique<Peer>(address, memberships_.size())).get();
 }
 
 void RelayedLink::forget_idle_peers(Time now) {
+  next_forget_ = now + kForgetInterval;
   std::erase_if(peers_, [&](const auto& each) {
     return !each.second->tended && now >= each.second->sent_at + kIdleAfter;
   });
@@ -71,8 +84,9 @@ std::size_t RelayedLink::send_burst(std::span<const link::OutFrame> frames) {
     std::size_t way = Ways::kDirect;
     if (!path.to.multicast() && !path.to.verbs()) {
       const Time now = environment_.clock.now();
-      if (Peer* const peer = peer_at(now, path.to)) {
-        before_sending(now, *peer, path);
+      const bool stranger = may_be_for_stranger(run[0]);
+      if (Peer* const peer = stranger ? find_peer(path.to) : peer_at(now, path.to, kPeersMax)) {
+        if (!stranger || peer->sent_at != Time{}) before_sending(now, *peer, path);
         way = peer->ways.used();
       }
     }
@@ -133,7 +147,10 @@ void RelayedLink::ask(Time now, Peer& peer, std::size_t way) {
   header.kind = static_cast<std::uint8_t>(FrameKind::keep_alive);
   header.flags = wire::frame_flag::kSealed;
   header.length = sizeof header + sizeof(wire::SealTrailer);
+  header.sequence = mark_;  // the answer has it as its session
   wire::set_challenge(header, question);
+  header.largest_acked =
+      static_cast<std::uint32_t>(way == Ways::kDirect ? wire::AskedWay::direct : wire::AskedWay::relayed);
   for (const auto& key : credentials_.keys) {
     wire::SealTrailer trailer{};
     trailer.counter = ++keep_alives_;
@@ -227,6 +244,7 @@ std::size_t RelayedLink::receive_burst(std::span<link::InFrame> frames) {
       count += next_of(arrival, frames[count]);
       if (!walk_.done()) continue;
     } else {
+      note_direct_request(arrival);
       frames[count++] = arrival;
     }
     if (++arrivals_begin_ < arrivals_end_) walk_ = link::ArrivalWalk(arrivals_[arrivals_begin_]);
@@ -237,6 +255,12 @@ std::size_t RelayedLink::receive_burst(std::span<link::InFrame> frames) {
 /// Returns true if this link has to look at each datagram of the arrival.
 bool RelayedLink::is_special(const link::InFrame& arrival) const {
   return has_kind(arrival.bytes, FrameKind::alive) || way_of(arrival.from.to) != Ways::kDirect;
+}
+
+/// The answer to a request goes back the way that the request came, as long as no way works.
+void RelayedLink::note_direct_request(const link::InFrame& arrival) {
+  if (!has_kind(arrival.bytes, FrameKind::association_request)) return;
+  if (Peer* const peer = find_peer(arrival.from.to)) peer->ways.heard(Ways::kDirect);
 }
 
 /// Handles the next datagram of the arrival. Returns 1 if the user gets `out`, else 0.
@@ -279,7 +303,7 @@ std::size_t RelayedLink::next_relayed(const link::InFrame& arrival, std::size_t 
     return 0;
   }
   if (take_answer(datagram.first(length), peer, way)) return 0;
-  if (Peer* const known = peer_at(environment_.clock.now(), peer)) known->ways.heard(way);
+  if (Peer* const known = peer_at(environment_.clock.now(), peer, kHeardMax)) known->ways.heard(way);
   out = arrival;
   out.bytes = datagram.first(length);
   out.segment = 0;

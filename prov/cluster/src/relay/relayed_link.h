@@ -10,6 +10,11 @@
 // nearest relay at which the peer is a member, too. A peer is a member by its name only, so its further
 // addresses are reached directly or not at all.
 //
+// A stranger chooses where some frames go: answers to association requests, which the stranger may have
+// recorded, notices, and the questions of the seal at a source that is new. These frames take the way that is
+// known. They cause no keep-alive, and the link remembers nothing of them. Otherwise a stranger could make
+// the link send many frames to a victim, and fill the table of peers.
+//
 // Keep-alives decide which way works. They are sealed with the key of the job. No other arriving frame
 // replaces a way that works, because a host on the path could have sent that frame. Frames that arrive
 // through a relay are handed on with the name of their sender as their source. The seal finds out whether
@@ -61,7 +66,10 @@ class RelayedLink final : public link::Link {
   std::vector<int> descriptors() const override { return inner_->descriptors(); }
   void before_sleep() override { inner_->before_sleep(); }
   void on_move(const MoveHandler& handler) override;
-  void thin(const link::Thinning& thinning) override { inner_->thin(thinning); }
+  void thin(const link::Thinning& thinning) override {
+    mark_ = thinning.on ? thinning.mark : 0;
+    inner_->thin(thinning);
+  }
 
  private:
   /// A membership is not asked for again and again while nobody needs it.
@@ -71,6 +79,10 @@ class RelayedLink final : public link::Link {
   /// Beyond this number of peers, the link forgets those to which it has sent nothing for kIdleAfter. If it
   /// still has too many, it reaches further peers directly only.
   static constexpr std::size_t kPeersMax = 16'384;
+  /// A relay may name many senders. Beyond this number of peers, the link does not remember further ones of
+  /// which it has only heard.
+  static constexpr std::size_t kHeardMax = kPeersMax / 2;
+  static constexpr Duration kForgetInterval = 1s;
   static constexpr Duration kIdleAfter = 60s;
   /// How many calls of receive_burst() may pass without a look at the clock while nothing is awaited.
   static constexpr unsigned kPollsPerClock = 64;
@@ -81,12 +93,13 @@ class RelayedLink final : public link::Link {
     Peer(const SocketAddress& its_address, std::size_t relays) : address(its_address), ways(relays) {}
     SocketAddress address;
     Ways ways;
-    link::Path direct;  ///< the path of the last frame to the peer
-    Time sent_at{};
+    link::Path direct;    ///< the path of the last frame to the peer
+    Time sent_at{};       ///< 0: the link has only heard of the peer
     bool tended = false;  ///< is in tended_
   };
 
-  Peer* peer_at(Time now, const SocketAddress& address);
+  Peer* find_peer(const SocketAddress& address) const;
+  Peer* peer_at(Time now, const SocketAddress& address, std::size_t peers_max);
   void forget_idle_peers(Time now);
   void before_sending(Time now, Peer& peer, const link::Path& path);
   void begin_round(Time now, Peer& peer);
@@ -97,6 +110,7 @@ class RelayedLink final : public link::Link {
   void tend(Time now);
   void tend_members(Time now);
   bool is_special(const link::InFrame& arrival) const;
+  void note_direct_request(const link::InFrame& arrival);
   std::size_t next_of(const link::InFrame& arrival, link::InFrame& out);
   std::size_t next_relayed(const link::InFrame& arrival, std::size_t way, link::InFrame& out);
   /// Returns true if the frame answers a question of this link.
@@ -115,7 +129,9 @@ class RelayedLink final : public link::Link {
   std::vector<Membership> memberships_;  ///< way i leads through the relay of membership i - 1
   std::unordered_map<SocketAddress, std::unique_ptr<Peer>, SocketAddressHash> peers_;
   std::vector<Peer*> tended_;  ///< peers whose way in use has not answered yet
+  Time next_forget_{};
   std::uint64_t keep_alives_;  ///< counter of the last question
+  std::uint32_t mark_ = 0;     ///< during a flood, the kernel lets answers with this session pass
   bool all_joined_ = false;
   unsigned polls_ = 0;
   std::array<link::OutFrame, link::kBurstMax> tagged_;

@@ -152,10 +152,15 @@ class Flow {
   /// the address, or if the flow has ended.
   bool check_peer_move(Time now, const wire::FrameView& challenge, const link::Path& from, link::Link& link);
   /// Called after this side has replaced the queue pair with this number in its opening. Frames that still
-  /// carry the opening name the queue pair `now`.
+  /// carry the opening name the queue pair `now`. But the peer may keep the opening of an earlier frame.
+  /// Therefore this side has to tell the peer (owed_queue_pairs()).
   void on_own_queue_pair(std::size_t number, const SocketAddress& now) {
     handshake_.replace_own_queue_pair(number, now);
+    owed_queue_pairs_ |= 1u << number;
   }
+  /// Returns the numbers, as bits, of the queue pairs that were replaced and that the peer was not told yet.
+  unsigned owed_queue_pairs() const { return owed_queue_pairs_; }
+  void on_queue_pairs_told() { owed_queue_pairs_ = 0; }
   /// Handles a segment of the kind new_queue_pair: the peer has replaced the queue pair with this number in
   /// its opening by the one with the number `queue_pair`. Returns false if the peer names no such queue pair.
   bool on_peer_queue_pair(Time now, std::size_t number, std::uint32_t queue_pair);
@@ -229,6 +234,7 @@ class Flow {
   /// The frames that the last call of detect_losses() or send_again() has declared lost.
   std::vector<Sequence> lost_frames_;
   std::uint32_t peer_moves_ = 0;
+  unsigned owed_queue_pairs_ = 0;
   Time moved_peer_asked_at_{};  ///< when this side sent the challenge whose answer last moved the peer
   std::uint64_t lost_ = 0;      ///< number of frames declared lost so far, for stats()
 };

@@ -214,7 +214,7 @@ bool FrameSender::meets_black_hole(Time now, const FrameSelector::Selection& sel
 
 /// Returns true if the path has a limit of its own, and a frame of the selection is longer.
 bool FrameSender::too_long_for_path(const FrameSelector::Selection& selection) const {
-  const std::size_t limit = paths_[selection.path].frame_max;
+  const std::size_t limit = frame_max_on(selection.path);
   if (limit >= frame_size_.frame_max()) [[likely]]
     return false;
   return std::ranges::any_of(std::span(selection.picks).first(selection.count),

@@ -178,6 +178,7 @@ void SealedLink::send_keep_alive(const link::OutFrame& frame, Route& route, cons
   trailer.counter = ++keep_alives_;
   seal_keep_alive(key, credentials_.mode, header, frame.path->to, trailer);
   route.keep_alives[route.next_keep_alive++ % route.keep_alives.size()] = keep_alives_;
+  asked_[keep_alives_ % asked_.size()] = {keep_alives_, frame.path->to};
   const link::Path path =
       route.current != nullptr ? translation_.outward(*route.current, *frame.path) : *frame.path;
   link::OutFrame sealed;
@@ -264,10 +265,19 @@ std::size_t SealedLink::next_genuine(const link::InFrame& arrival, link::InFrame
   if (genuine.empty()) return 0;
   out = arrival;
   if (!sender.lists_source) [[unlikely]]
-    out.from = translation_.known_path(*sender.association, arrival.from);
+    out.from = path_of(sender, arrival.from);
   out.bytes = genuine;
   out.segment = 0;  // the seal authenticates the length in each header
   return 1;
+}
+
+/// Returns the path that the user sees for a frame whose source a router seems to have replaced.
+link::Path SealedLink::path_of(const Sender& sender, const link::Path& from) const {
+  if (sender.association != nullptr) return translation_.known_path(*sender.association, from);
+  link::Path path = link::without_mac(from);
+  path.to = sender.asked;
+  path.translated = true;
+  return path;
 }
 
 bool SealedLink::accept(Bytes frame, const wire::FrameHeader& header, const link::Path& from, Sender& last) {
@@ -352,6 +362,8 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   const std::uint64_t counter = trailer.counter;
   SocketAddress address = translation_.known_as(from.to);
   Association* const behind = translation_.asked(from.to, header, counter, address);
+  const Asked& asked = asked_[counter % asked_.size()];
+  if (behind == nullptr && asked.counter == counter) address = asked.address;
   Route* const route = counter != 0 && behind == nullptr ? table_.find_route(address) : nullptr;
   if (behind == nullptr && (route == nullptr || std::ranges::count(route->keep_alives, counter) == 0)) {
     ++environment_.counters.refused_replayed;
@@ -369,7 +381,8 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
     return false;
   }
   *std::ranges::find(route->keep_alives, counter) = 0;
-  if (address != from.to) sender = {table_.behind(from.to), false};
+  const bool known = address == translation_.known_as(from.to);
+  if (address != from.to) sender = {known ? table_.behind(from.to) : nullptr, false, address};
   return true;
 }
 

@@ -23,8 +23,10 @@
 // Invariant: the link returns a frame only if the frame has the flag kSealed and has opened with a new
 // counter. In addition, the source of the frame must be one of the addresses of the peer that sealed it. If a
 // router has replaced the source, the link puts such an address in its place (translation.h). The answer to a
-// keep-alive is an exception. The answer must be sealed with a key of the job, and come from the address to
-// which this side has sent the keep-alive. The link returns only the first answer to a keep-alive.
+// keep-alive is an exception. The answer must be sealed with a key of the job, for the address to which this
+// side has sent the keep-alive, and the link shows it at this address. The answer may come from another
+// source, because a router may have replaced only the source of the answer. It shows that the peer lives,
+// whoever has sent it on. The link returns only the first answer to a keep-alive.
 #pragma once
 
 #include <array>
@@ -99,6 +101,8 @@ class SealedLink final : public link::Link {
   struct Sender {
     Association* association = nullptr;
     bool lists_source = true;  ///< false: a router seems to have replaced the source of the frame
+    /// If the association is null: the frame answers a keep-alive to this address, but has another source.
+    SocketAddress asked{};
   };
   /// Handles one arrived frame. Returns true if the user gets it. `last`: the sender of the previous frame
   /// from the same address. The function updates `last`.
@@ -106,6 +110,7 @@ class SealedLink final : public link::Link {
   bool accept_from_queue_pair(Bytes frame, const wire::FrameHeader& header, const SocketAddress& from,
                               Sender& last);
   bool open(Bytes frame, const wire::FrameHeader& header, const link::Path& from, const Sender& sender);
+  link::Path path_of(const Sender& sender, const link::Path& from) const;
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from,
                     Sender& sender);
 
@@ -124,6 +129,12 @@ class SealedLink final : public link::Link {
   std::unordered_map<SocketAddress, SocketAddress, SocketAddressHash>
       queue_pairs_;            ///< the IP address of the peer to which a queue pair belongs
   std::uint64_t keep_alives_;  ///< counter of the last keep-alive
+  /// Where the last keep-alives of the user have gone, by counter modulo the size.
+  struct Asked {
+    std::uint64_t counter = 0;
+    SocketAddress address;
+  };
+  std::array<Asked, 128> asked_;
   std::array<link::InFrame, link::kBurstMax> arrivals_;
   std::size_t arrivals_begin_ = 0;  ///< index of the first arrival that still has frames
   std::size_t arrivals_end_ = 0;

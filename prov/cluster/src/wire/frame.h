@@ -133,6 +133,18 @@ struct SealTrailer {
 };
 static_assert(sizeof(SealTrailer) == 24);
 
+/// The hardware address of the sender. It may follow a frame in its datagram (docs/protocol.md 4.8). The
+/// length of the frame does not include it, and nothing protects it.
+struct AddressTrailer {
+  /// No frame and no RelayTag begins with this byte.
+  static constexpr std::uint8_t kMagic = 0xC7;
+
+  std::uint8_t magic;
+  std::uint8_t reserved;
+  std::uint8_t mac[6];
+};
+static_assert(sizeof(AddressTrailer) == 8);
+
 /// How the bytes of a frame are protected.
 enum class Integrity : std::uint8_t {
   checksum,

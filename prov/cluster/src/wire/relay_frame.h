@@ -79,6 +79,12 @@ inline ConstBytes relay_tagged_part(ConstBytes frame) {
   return frame.first(frame.size() - sizeof(SealTrailer::tag));
 }
 
+/// The field `largest_acked` of a keep-alive says on which way the keep-alive travels. A process does not
+/// answer if the keep-alive has come on another way. Otherwise a host on the path could carry a question of
+/// one way to the peer on the other, and the way in question would seem to work. Keep-alives that ask for no
+/// way contain 0.
+enum class AskedWay : std::uint32_t { any = 0, direct = 1, relayed = 2 };
+
 /// Returns the length of the frame at the beginning of a datagram that a RelayTag follows, and copies the tag
 /// to `tag`. Returns 0 if the datagram does not begin with a frame that has the flag kSealed,
 /// and a tag. (A notice of the seal has this flag, but no trailer.)

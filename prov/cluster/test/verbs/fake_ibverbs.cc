@@ -27,6 +27,7 @@
 //   unlist         it carries nothing and is not listed any more, but answers, as soft-RoCE does
 //   port_down      the port is down for half a second
 //   send_error     a send completes with an error
+//   send_silence   no further send leaves or completes, but the device is there
 //   receive_error  a receive completes with an error
 //   post_error     the call fails
 //
@@ -140,6 +141,7 @@ struct Context {
   bool gone = false;
   bool unlisted = false;
   bool send_error_due = false;
+  bool sends_nothing = false;
   bool receive_error_due = false;
   bool post_error_due = false;
   Clock::time_point port_up_at{};
@@ -292,6 +294,7 @@ void flush(QueuePair* queue) {
 
 void begin_fault(Context* context, const std::string& name) {
   if (name == "send_error") context->send_error_due = true;
+  if (name == "send_silence") context->sends_nothing = true;
   if (name == "receive_error") context->receive_error_due = true;
   if (name == "post_error") context->post_error_due = true;
   if (name == "unlist") context->unlisted = unlisted = true;
@@ -314,6 +317,7 @@ void look_at_port(Context* context) {
 void perform(QueuePair* queue) {
   Context* const context = queue->context;
   look_at_port(context);
+  if (context->sends_nothing) return;
   for (; !queue->sends.empty(); queue->sends.pop_front()) {
     const Send& send = queue->sends.front();
     auto* const departures = whole<CompletionQueue>(queue->base.send_cq);

@@ -48,6 +48,15 @@ TEST_F(VerbsPath, IsChallengedFirstAndHasTheShorterLimit) {
   EXPECT_EQ(challenge->to.link, 1);
 }
 
+TEST_F(VerbsPath, HasNoEthertypePath) {
+  validate();
+  while (const auto challenge = paths.ethertype_challenge_due(Time(1ms))) {
+    EXPECT_FALSE(challenge->to.to.verbs());
+    paths.on_challenge_sent(Time(1ms), challenge->path);
+  }
+  EXPECT_EQ(paths.size(), 3u) << "only the IP path has one";
+}
+
 TEST_F(VerbsPath, AnotherSubnetIsNoPathEvenForAMember) {
   std::byte gid[SocketAddress::kGidBytes]{};
   gid[0] = std::byte{0xfd};

@@ -118,6 +118,17 @@ struct QueuePairPath : testing::TestWithParam<bool> {
     EXPECT_EQ(a->acknowledged(), 1U);
     EXPECT_EQ(b->acknowledged(), 1U);
   }
+  void receive_all() {
+    std::vector<std::byte> into(5000);
+    const Bytes slice = into;
+    for (DeviceNode* const node : {&*a, &*b}) {
+      while (node->engine.unexpected_messages() != 0) {
+        ASSERT_EQ(node->engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
+        run(1ms);
+      }
+    }
+    exchanged = 0;
+  }
   std::string_view path_of_a() const { return a->engine.carrier_name_of(to_b); }
   std::string_view path_of_b() const { return b->engine.carrier_name_of(to_a); }
   /// Goes on until both sides use the path between the queue pairs.
@@ -155,6 +166,17 @@ TEST_P(QueuePairPath, CarriesFramesUpToTheMtuOfTheDevice) {
   EXPECT_EQ(a->world.counters.refused_forged + a->world.counters.refused_malformed, 0U);
 }
 
+/// A seal must not make a frame longer than the device carries.
+TEST_P(QueuePairPath, EveryLengthFits) {
+  begin();
+  for (std::size_t size = 900; size < 1040; ++size) {
+    a->bytes.resize(size);
+    exchange();
+    receive_all();
+  }
+  EXPECT_EQ(longest, kMtu);
+}
+
 TEST_P(QueuePairPath, ANewQueuePairIsFound) {
   begin();
   lose_device();
@@ -179,6 +201,28 @@ TEST_P(QueuePairPath, IsFoundAgainAlthoughNobodyHasNoticedTheLoss) {
   await_device();
 }
 
+/// At each step of first contact, the peer may have kept an opening that names the former queue pair.
+TEST_P(QueuePairPath, AQueuePairThatIsReplacedDuringFirstContactIsFound) {
+  for (int step = 0; step < 16; ++step) {
+    const int one = 2 * step + 1, other = one + 1;
+    a.emplace(network, one, GetParam());
+    b.emplace(network, other, GetParam());
+    to_a = b->book.insert(name_of(one));
+    to_b = a->book.insert(name_of(other));
+    a->send(to_b);
+    for (int turn = 0; turn < step; ++turn, clock.advance(20us)) (turn % 2 == 0 ? a : b)->engine.poll();
+    b->device->readdress(queue_pair(other, 18));
+    run(20ms);
+    EXPECT_EQ(a->acknowledged(), 1U);
+    b->send(to_a);
+    run(20ms);
+    EXPECT_EQ(b->acknowledged(), 1U);
+    exchanged = 1;
+    SCOPED_TRACE(step);
+    await_device();
+  }
+}
+
 TEST_P(QueuePairPath, LaterSessionsLearnTheNewQueuePairFromTheOpening) {
   begin();
   a->device->readdress(queue_pair(1, 18));
@@ -186,13 +230,7 @@ TEST_P(QueuePairPath, LaterSessionsLearnTheNewQueuePairFromTheOpening) {
   b.emplace(network, 3, GetParam());
   to_a = b->book.insert(name_of(1));
   to_b = a->book.insert(name_of(3));
-  exchanged = 0;
-  while (a->engine.unexpected_messages() != 0) {
-    std::vector<std::byte> into(5000);
-    const Bytes slice = into;
-    ASSERT_EQ(a->engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
-    run(1ms);
-  }
+  receive_all();
   await_device();
 }
 

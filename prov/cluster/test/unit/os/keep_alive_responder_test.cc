@@ -7,7 +7,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -15,6 +17,9 @@
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
 #include "os/progress_thread.h"
+#include "relay/keep_alive_answer.h"
+#include "seal/keep_alive_seal.h"
+#include "support/seal_keys.h"
 #include "wire/admit.h"
 #include "wire/control.h"
 #include "wire/relay_frame.h"
@@ -70,26 +75,92 @@ TEST_F(KeepAliveResponderTest, AnswersManyEndpoints) {
   }
 }
 
-/// Through a relay, a tag follows the keep-alive. More than that is another datagram, which the kernel has
-/// joined.
-TEST_F(KeepAliveResponderTest, GetsKeepAlivesWithTheTagOfARelay) {
-  const auto asker = open();
-  const auto port = open();
-  const auto responder =
-      start_keep_alive_responder(port, world_.log, [](ConstBytes frame, const SocketAddress&, Bytes answer) {
-        std::copy(frame.begin(), frame.end(), answer.begin());
-        return frame.size();
-      });
+/// Answers with the datagram itself.
+std::size_t echo(ConstBytes frame, const SocketAddress&, Bytes answer) {
+  const std::size_t size = std::min(frame.size(), answer.size());
+  std::copy_n(frame.begin(), size, answer.begin());
+  return size;
+}
+
+/// Through a relay, a tag follows the keep-alive. Anything else behind it is another datagram, which the
+/// kernel has joined, and which the responder would lose.
+TEST_F(KeepAliveResponderTest, OnlyTheTagOfARelayMayFollowAKeepAlive) {
+  const auto asker = open(), port = open();
+  const auto responder = start_keep_alive_responder(port, world_.log, echo);
   const wire::ControlFrame question = wire::ControlFrame::keep_alive(1, 0);
-  std::array<std::byte, 256> buffer;
+  for (std::size_t more = 0; more <= 40; ++more) {
+    std::vector<std::byte> bytes(question.bytes().begin(), question.bytes().end());
+    bytes.resize(bytes.size() + more);
+    std::array<std::byte, 256> buffer;
+    send(*asker, port->name(), bytes);
+    const UdpPort& hearer = more == 0 || more == sizeof(wire::RelayTag) ? *asker : *port;
+    EXPECT_TRUE(test::eventually([&] {
+      return receive(hearer, buffer) == static_cast<ssize_t>(bytes.size());
+    })) << more;
+  }
+}
+
+/// In a flood, the kernel puts one keep-alive in four aside, whatever follows it.
+TEST_F(KeepAliveResponderTest, AFloodLeavesKeepAlivesThroughARelay) {
+  constexpr int kSent = 200;
+  const auto asker = open(), port = open();
+  const auto responder = start_keep_alive_responder(port, world_.log, echo);
+  ASSERT_TRUE(port->thin({.mark = 0x17, .on = true}).on);
+  const wire::ControlFrame question = wire::ControlFrame::keep_alive(1, 0, 0x42);
   std::vector<std::byte> bytes(question.bytes().begin(), question.bytes().end());
   bytes.resize(bytes.size() + sizeof(wire::RelayTag));
-  send(*asker, port->name(), bytes);
-  EXPECT_TRUE(
-      test::eventually([&] { return receive(*asker, buffer) == static_cast<ssize_t>(bytes.size()); }));
-  bytes.resize(bytes.size() + 4);
-  send(*asker, port->name(), bytes);
-  EXPECT_TRUE(test::eventually([&] { return receive(*port, buffer) == static_cast<ssize_t>(bytes.size()); }));
+  for (int i = 0; i < kSent; ++i) send(*asker, port->name(), bytes);
+  std::array<std::byte, 256> buffer;
+  int answers = 0, aside = 0;
+  test::eventually([&] {
+    answers += receive(*asker, buffer) > 0 ? 1 : 0;
+    aside += recv(port->aside_socket(), buffer.data(), buffer.size(), 0) > 0 ? 1 : 0;
+    return answers + aside == kSent;
+  });
+  EXPECT_EQ(answers + aside, kSent);
+  EXPECT_GT(answers, kSent / 2);
+  EXPECT_GT(aside, 0);
+  EXPECT_LT(receive(*port, buffer), 0) << "the endpoint gets none";
+}
+
+/// The kernel, the responder and the relay's part of the answer together.
+TEST_F(KeepAliveResponderTest, AnswersAPeerBehindARelayUnderTheNameOfTheEndpoint) {
+  const seal::Credentials keys = test::credentials({"0123456789abcdef"});
+  const auto forwarder = open(), port = open();
+  const SocketAddress name = port->name();
+  const auto responder = start_keep_alive_responder(
+      port, world_.log, [&](ConstBytes frame, const SocketAddress& asked, Bytes answer) {
+        return relay::answer_keep_alive(keys, frame, name, asked, answer);
+      });
+  wire::FrameHeader header{};
+  header.magic = wire::kMagic;
+  header.version = wire::kVersion;
+  header.kind = static_cast<std::uint8_t>(wire::FrameKind::keep_alive);
+  header.flags = wire::frame_flag::kSealed;
+  header.length = sizeof header + sizeof(wire::SealTrailer);
+  header.largest_acked = static_cast<std::uint32_t>(wire::AskedWay::relayed);
+  wire::SealTrailer trailer{};
+  trailer.counter = 9;
+  seal::seal_keep_alive(*keys.keys[0], keys.mode, header, name, trailer);
+  wire::RelayTag tag{};
+  tag.magic = wire::kRelayMagic;
+  tag.member = 5;
+  tag.peer = wire::rail_block(test::loopback(SocketAddress::Family::v4).with_port(7));
+  std::vector<std::byte> question(sizeof header + sizeof trailer + sizeof tag);
+  std::memcpy(question.data(), &header, sizeof header);
+  std::memcpy(question.data() + sizeof header, &trailer, sizeof trailer);
+  std::memcpy(question.data() + sizeof header + sizeof trailer, &tag, sizeof tag);
+  send(*forwarder, name, ConstBytes(question).first(sizeof header + sizeof trailer));  // it has lost its tag
+  send(*forwarder, name, question);
+  std::array<std::byte, 256> buffer;
+  ssize_t got = -1;
+  ASSERT_TRUE(test::eventually([&] { return (got = receive(*forwarder, buffer)) > 0; }));
+  EXPECT_EQ(got, static_cast<ssize_t>(question.size())) << "without the tag there is no answer";
+  wire::RelayTag repeated;
+  ASSERT_NE(wire::tagged_frame(buffer, repeated), 0u);
+  EXPECT_EQ(std::uint32_t{repeated.member}, 5u);
+  EXPECT_EQ(repeated.hops, wire::kRelayHops);
+  EXPECT_EQ(static_cast<wire::FrameKind>(buffer[offsetof(wire::FrameHeader, kind)]), wire::FrameKind::alive);
 }
 
 TEST_F(KeepAliveResponderTest, AnswersMoreThanOneTurnHolds) {

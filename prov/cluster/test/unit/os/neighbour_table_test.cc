@@ -33,6 +33,7 @@ class NeighbourTableTest : public ::testing::Test {
 
 TEST_F(NeighbourTableTest, AFullQueueIsNoFullTable) {
   for (int i = 0; i < 4; ++i) EXPECT_FALSE(is_full());
+  EXPECT_FALSE(table_.was_full(now_));
   EXPECT_EQ(log_.text(), "");
 }
 
@@ -43,6 +44,8 @@ TEST_F(NeighbourTableTest, IsFullAsLongAsTheCountRises) {
   ++times_full;
   EXPECT_TRUE(is_full());
   EXPECT_FALSE(is_full());
+  EXPECT_TRUE(table_.was_full(now_));
+  EXPECT_FALSE(table_.was_full(now_ + NeighbourTable::kFullFor));
   EXPECT_NE(log_.text().find("net.ipv4.neigh.default.gc_thresh3"), std::string::npos);
 }
 

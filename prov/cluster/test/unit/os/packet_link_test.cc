@@ -1,13 +1,21 @@
 #include "os/packet_link.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <linux/if_packet.h>
+#include <net/ethernet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <thread>
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
+#include "os/unlisted_peers.h"
+#include "wire/frame.h"
 
 namespace cluster::os {
 namespace {
@@ -157,12 +165,132 @@ TEST_F(PacketLinkRings, FramesGoToAllHostsIfTheTableIsFullButNotIfTheQueueIs) {
   arrived = other->station.receive(1);
   ASSERT_EQ(arrived.size(), 1u);
   EXPECT_TRUE(arrived[0].from.mac_known) << "it went to the last known hardware address";
+  std::this_thread::sleep_for(UnlistedPeers::kAskAgain);
   doubtful.doubts = 16;
   doubtful.mac.back() ^= std::byte{1};  // the peer has another card now
   one->station.send(doubtful, {test::numbered(4, 64)});
   arrived = other->station.receive(1);
   ASSERT_EQ(arrived.size(), 1u) << "it went to all hosts";
   EXPECT_EQ(arrived[0].number, 4u);
+}
+
+/// Counts the UDP packets that arrive at a host, by whether they were sent to all hosts.
+class UdpWatch {
+ public:
+  UdpWatch(const test::TwoHosts& hosts, int host) {
+    hosts.on(host, [&] { socket_ = Descriptor(::socket(AF_PACKET, SOCK_RAW | SOCK_NONBLOCK, 0)); });
+    sockaddr_ll address{};
+    address.sll_family = AF_PACKET;
+    address.sll_protocol = htons(ETH_P_IP);
+    address.sll_ifindex = hosts.interface(host).index;
+    EXPECT_EQ(bind(socket_.number(), reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  }
+  struct Counts {
+    int to_all = 0;
+    int to_host = 0;
+  };
+  Counts take() {
+    Counts counts;
+    std::array<std::uint8_t, 2048> packet;
+    sockaddr_ll from{};
+    socklen_t size = sizeof from;
+    while (recvfrom(socket_.number(), packet.data(), packet.size(), 0, reinterpret_cast<sockaddr*>(&from),
+                    &size) > 0) {
+      if (packet[ETH_HLEN + 9] != IPPROTO_UDP) continue;
+      counts.to_all += from.sll_pkttype == PACKET_BROADCAST ? 1 : 0;
+      counts.to_host += from.sll_pkttype == PACKET_HOST ? 1 : 0;
+    }
+    return counts;
+  }
+
+ private:
+  Descriptor socket_;
+};
+
+/// A frame that looks to a link as if a session begins with it.
+std::vector<std::byte> opening_frame() {
+  std::vector<std::byte> frame(100);
+  wire::FrameHeader& header = wire::header_at(frame.data());
+  header.kind = static_cast<std::uint8_t>(wire::FrameKind::flow);
+  header.flags = wire::frame_flag::kOpening;
+  const ConstBytes piece = frame;
+  wire::encode_frame(header, {&piece, 1});
+  return frame;
+}
+
+TEST_F(PacketLinkRings, TheAnswerToAFrameForAllHostsGoesOnlyToItsSender) {
+  const PacketSettings settings{.neighbour_overflows = counted_overflows};
+  const std::unique_ptr<Endpoint> one = open_on(0, settings);
+  const std::unique_ptr<Endpoint> other = open_on(1, settings);
+  ASSERT_EQ(one->refusal + other->refusal, "");
+  const link::Path path{other->station.name(), {}, false};
+  one->station.send(path, {test::numbered(0, 64)});  // the kernels know the hardware addresses now
+  ASSERT_EQ(other->station.receive(1).size(), 1u);
+  ASSERT_TRUE(hosts_->fill_queue(0) && hosts_->fill_queue(1));
+  table_is_full = true;
+  UdpWatch at_other(*hosts_, 1), at_one(*hosts_, 0);
+
+  const std::vector<std::byte> opening = opening_frame();
+  link::InFrame arrival;
+  ASSERT_TRUE(test::eventually([&] {
+    link::send_frame(*one->station.link, opening, path);
+    std::this_thread::sleep_for(NeighbourTable::kAskAgain);
+    return other->station.link->receive_burst({&arrival, 1}) == 1;
+  }));
+  EXPECT_EQ(at_other.take().to_all, 1);
+  EXPECT_EQ(arrival.bytes.size(), opening.size()) << "what the link has appended is removed";
+  EXPECT_FALSE(arrival.from.mac_known) << "it came through the socket";
+  EXPECT_EQ(arrival.from.mac, link::Path{}.mac) << "nothing has proved the address";
+
+  const link::Path back = link::without_mac(arrival.from);
+  EXPECT_TRUE(link::send_frame(*other->station.link, opening, back));
+  ASSERT_TRUE(test::eventually([&] { return one->station.link->receive_burst({&arrival, 1}) == 1; }));
+  const UdpWatch::Counts counts = at_one.take();
+  EXPECT_EQ(counts.to_all, 0);
+  EXPECT_EQ(counts.to_host, 1);
+
+  // By the answer, this side knows the address as well.
+  EXPECT_TRUE(link::send_frame(*one->station.link, opening, path));
+  ASSERT_TRUE(test::eventually([&] { return other->station.link->receive_burst({&arrival, 1}) == 1; }));
+  EXPECT_EQ(at_other.take().to_all, 0);
+}
+
+TEST_F(PacketLinkRings, FewFramesGoToAllHostsAtOnceAndTheNextWait) {
+  const std::unique_ptr<Endpoint> one = open_on(0, {.neighbour_overflows = counted_overflows});
+  const std::unique_ptr<Endpoint> other = open_on(1, {});
+  ASSERT_EQ(one->refusal + other->refusal, "");
+  link::Path path{other->station.name(), {}, false};
+  one->station.send(path, {test::numbered(0, 64)});
+  ASSERT_EQ(other->station.receive(1).size(), 1u);
+  ASSERT_TRUE(hosts_->fill_queue(0));
+  table_is_full = true;
+  UdpWatch watch(*hosts_, 1);
+  ASSERT_TRUE(test::eventually([&] {
+    one->station.send_once(path, {test::numbered(1, 64)});
+    std::this_thread::sleep_for(NeighbourTable::kAskAgain);
+    return watch.take().to_all != 0;
+  }));
+  one->station.poll();
+
+  path.doubts = 1;
+  const auto begin = std::chrono::steady_clock::now();
+  const std::vector<std::byte> opening = opening_frame();
+  constexpr int kPeers = 2 * UnlistedPeers::kBurst;
+  for (int i = 0; i < kPeers; ++i) {
+    const std::array<std::byte, 4> ip{std::byte{10}, std::byte{77}, std::byte{0},
+                                      static_cast<std::byte>(100 + i)};
+    path.to = SocketAddress::v4(ip.data(), 4711);
+    EXPECT_TRUE(link::send_frame(*one->station.link, opening, path));
+  }
+  const auto spent = std::chrono::steady_clock::now() - begin;
+  int all = watch.take().to_all;
+  EXPECT_GT(all, 0);
+  EXPECT_LE(all, UnlistedPeers::kBurst + 1 + spent / UnlistedPeers::kInterval);
+  EXPECT_TRUE(test::eventually([&] {
+    one->station.poll();
+    all += watch.take().to_all;
+    return all == kPeers;
+  }));
 }
 
 TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSentLater) {

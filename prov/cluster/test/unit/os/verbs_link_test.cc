@@ -143,7 +143,8 @@ TEST_F(VerbsLink, ASleeperMissesNoFrame) {
 }
 
 TEST_F(VerbsLink, AnyFailureOfTheDeviceEndsTheLinkAlone) {
-  for (const char* const fault : {"remove@20", "vanish@20", "unlist@20", "send_error@20", "post_error@20"}) {
+  for (const char* const fault :
+       {"remove@20", "vanish@20", "unlist@20", "send_error@20", "send_silence@20", "post_error@20"}) {
     const Variable set("FAKE_VERBS_FAULT", fault);
     open_both();
     send_until([&] {

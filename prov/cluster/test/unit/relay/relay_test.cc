@@ -251,22 +251,106 @@ TEST_F(RelayTest, MembersOfDifferentJobsDoNotReachEachOther) {
   EXPECT_EQ(received(kSecond).size(), 1u);
 }
 
-TEST_F(RelayTest, NoMemberTakesTheShareOfOthers) {
-  constexpr std::size_t kFrame = 1000;
-  limits.bytes_per_second = 1'000'000;
-  restart();
+class RelaySharesTest : public RelayTest {
+ protected:
+  static constexpr std::size_t kFrame = 1000;
+  /// How many frames the relay forwards in four seconds, if they are its whole bandwidth.
+  static constexpr std::size_t kWhole = 4 * 1'000'000 / (kFrame + 84);
+
+  RelaySharesTest() {
+    limits.bytes_per_second = 1'000'000;
+    restart();
+  }
+  /// Sends `count` frames at once.
+  void flood(const SocketAddress& from, std::uint32_t member, const SocketAddress& to, int count) {
+    test::FakeLink source(network, from);
+    for (int i = 0; i < count; ++i)
+      link::send_frame(source, tagged(member, to, wire::kRelayHops, kFrame), {kRelayAt});
+  }
+  /// Calls `round` all the time, for two seconds and then for another four. Counts in the latter what arrives
+  /// at these addresses.
+  template <typename Round>
+  std::vector<std::size_t> arrivals(std::initializer_list<SocketAddress> at, Round round) {
+    const Time begin = clock().now() + 2s;
+    std::vector<std::size_t> counts(at.size());
+    while (clock().now() < begin + 4s) {
+      round();
+      pass();
+      std::size_t i = 0;
+      for (const SocketAddress& each : at) {
+        const std::size_t count = received(each).size();
+        counts[i++] += clock().now() < begin ? 0 : count;
+      }
+    }
+    return counts;
+  }
+};
+
+TEST_F(RelaySharesTest, NoMemberTakesTheShareOfOthers) {
   const std::uint32_t a = join(kFirst, kFirst), b = join(kSecond, kSecond);
   join(host(3), host(3));
-  std::size_t of_a = 0, of_b = 0, rounds = 0;
-  for (const Time end = clock().now() + 3s; clock().now() < end; ++rounds) {
-    for (int i = 0; i < 20; ++i) send(kFirst, tagged(a, host(3), wire::kRelayHops, kFrame));
-    of_a += received(host(3)).size();
-    if (rounds % 10 == 0) send(kSecond, tagged(b, host(3), wire::kRelayHops, kFrame));
-    of_b += received(host(3)).size();
-  }
-  EXPECT_EQ(of_b, (rounds + 9) / 10) << "b sends less than its share, so it loses nothing";
-  EXPECT_GT(of_a, 3 * limits.bytes_per_second / kFrame / 3);
-  EXPECT_LT(of_a, 3 * limits.bytes_per_second / kFrame);
+  join(host(4), host(4));
+  const auto counts = arrivals({host(3), host(4)}, [&] {
+    flood(kFirst, a, host(3), 20);
+    flood(kSecond, b, host(4), 2);
+  });
+  EXPECT_GT(counts[0], kWhole * 4 / 10);
+  EXPECT_GT(counts[1], kWhole * 4 / 10);
+  EXPECT_LT(counts[0] + counts[1], kWhole * 11 / 10);
+}
+
+/// Members that send little, such as keep-alives, lose nothing, and leave the rest to others.
+TEST_F(RelaySharesTest, WhoSendsLittleTakesNoShare) {
+  const std::uint32_t a = join(kFirst, kFirst), b = join(kSecond, kSecond), c = join(host(3), host(3));
+  join(host(4), host(4));
+  std::size_t rounds = 0;
+  const auto counts = arrivals({host(4), kFirst}, [&] {
+    flood(kFirst, a, host(4), 20);
+    if (++rounds % 10 != 0) return;
+    flood(kSecond, b, kFirst, 1);
+    flood(host(3), c, kFirst, 1);
+  });
+  EXPECT_GT(counts[0], kWhole * 9 / 10);
+  EXPECT_GT(counts[1], 2 * (rounds / 10) * 6 / 10);
+}
+
+TEST_F(RelaySharesTest, NoJobTakesTheShareOfAnother) {
+  const std::uint32_t a = join(kFirst, kFirst), b = join(kSecond, kSecond), c = join(host(3), host(3));
+  std::swap(key, key_of_another_job);
+  const std::uint32_t other = join(host(5), host(5));
+  join(host(6), host(6));
+  std::swap(key, key_of_another_job);
+  const auto counts = arrivals({kFirst, host(3), host(6)}, [&] {
+    flood(kFirst, a, host(3), 10);
+    flood(kSecond, b, host(3), 10);
+    flood(host(3), c, kFirst, 10);
+    flood(host(5), other, host(6), 10);
+  });
+  EXPECT_GT(counts[0] + counts[1], kWhole * 4 / 10);
+  EXPECT_GT(counts[2], kWhole * 4 / 10);
+}
+
+TEST_F(RelayTest, AFullJobKeepsNoOtherJobOut) {
+  for (int i = 1; i <= 4; ++i) join(host(i), host(i));
+  std::swap(key, key_of_another_job);
+  join(host(5), host(5));
+  EXPECT_EQ(relay->members(), 5u);
+}
+
+/// A host has recorded a request, and sends it as often as it can.
+TEST_F(RelayTest, AFloodOfRecordedRequestsKeepsNobodyOut) {
+  const wire::RelayFrame recorded = key->seal(message(FrameKind::relay_request, kFirst));
+  const wire::RelayFrame genuine = join_for(offer_to(kFirst, kFirst));
+  const wire::RelayFrame of_another_job =
+      key_of_another_job->seal(message(FrameKind::relay_request, kSecond));
+  test::FakeLink stranger(network, kStranger), first(network, kFirst), second(network, kSecond);
+  for (int i = 0; i < 10'000; ++i) link::send_frame(stranger, recorded, {kRelayAt});
+  link::send_frame(first, genuine, {kRelayAt});
+  link::send_frame(second, of_another_job, {kRelayAt});
+  pass();
+  EXPECT_LT(received(kStranger).size(), 5000u);
+  EXPECT_EQ(received(kFirst).size(), 1u);
+  EXPECT_EQ(received(kSecond).size(), 1u);
 }
 
 TEST_F(RelayTest, TheNumberOfMembersIsLimited) {

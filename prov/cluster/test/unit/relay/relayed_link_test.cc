@@ -219,11 +219,92 @@ TEST_F(RelayedLinkTest, FramesOfStrangersDoNotPassAsRelayed) {
   EXPECT_EQ(a->counters().refused_stale, before + 1);
 }
 
+/// Frames that open in no association: each gets at most one notice, which is no longer than the frame. The
+/// stranger may have forged its source.
+TEST_F(RelayedLinkTest, AStrangerCausesNoMoreThanItSends) {
+  exchange();
+  std::vector<std::byte> frame(sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer));
+  wire::FrameHeader header{};
+  header.magic = wire::kMagic;
+  header.version = wire::kVersion;
+  header.kind = static_cast<std::uint8_t>(FrameKind::flow);
+  header.flags = wire::frame_flag::kSealed;
+  header.length = static_cast<std::uint16_t>(frame.size());
+  header.checksum = 12345;
+  std::memcpy(frame.data(), &header, sizeof header);
+  std::size_t to_strangers = 0, answers = 0;
+  see = [&](const Packet& packet, const SocketAddress& to) {
+    if (to.port() != 666) return;
+    to_strangers += packet.bytes.size();
+    ++answers;
+  };
+  constexpr std::size_t kStrangers = 20;
+  for (std::size_t i = 0; i < kStrangers; ++i) {
+    inject(test::node_name(100 + static_cast<int>(i)).with_port(666), kA, frame);
+    run(2ms);
+  }
+  run(2s);
+  EXPECT_GT(answers, 0u);
+  EXPECT_LE(answers, kStrangers);
+  EXPECT_LE(to_strangers, kStrangers * frame.size());
+}
+
+/// Otherwise a host on the path could carry the questions of the direct way to the peer through the relay,
+/// and the answers back as if they had come directly.
+TEST_F(RelayedLinkTest, AQuestionIsAnsweredOnlyOnItsWay) {
+  exchange();
+  std::size_t asked = 0, answered = 0;
+  see = [&](const Packet& packet, const SocketAddress& to) {
+    if (kind_of(packet.bytes) != FrameKind::keep_alive || to == kRelay || to == kOtherRelay) return;
+    wire::FrameHeader header;
+    std::memcpy(&header, packet.bytes.data(), sizeof header);
+    if (header.sequence != 0) return;  // the engine asks, for which any way will do
+    std::vector<std::byte> diverted = packet.bytes;
+    wire::RelayTag tag{};
+    if (wire::tagged_frame(diverted, tag) != 0) {
+      diverted.resize(diverted.size() - sizeof tag);
+    } else {
+      tag.magic = wire::kRelayMagic;
+      tag.peer = wire::rail_block(packet.from);
+      const auto* const at = reinterpret_cast<const std::byte*>(&tag);
+      diverted.insert(diverted.end(), at, at + sizeof tag);
+    }
+    std::array<std::byte, kAnswerMax> answer;
+    ++asked;
+    answered += answer_keep_alive(credentials, diverted, to, to, answer) != 0 ? 1 : 0;
+  };
+  exchange_for(2s);
+  see = nullptr;
+  EXPECT_GT(asked, 8u);
+  EXPECT_EQ(answered, 0u);
+}
+
 TEST_F(RelayedLinkTest, AnErrorOfTheDirectWayDoesNotConcernAPeerBehindARelay) {
   exchange();
   network.absent = kB;  // whoever has this address in the network of a
   for (int i = 0; i < 20; ++i) exchange_for(200ms);
   EXPECT_EQ(a->counters().sessions_closed, 0u);
+}
+
+/// Otherwise a flood would hide the answers, and frames would leave a way that works.
+TEST_F(RelayedLinkTest, InAFloodAnswersHaveTheMark) {
+  test::FakeEnvironment world;
+  const SocketAddress name = test::node_name(5);
+  RelayedLink link(std::make_unique<test::FakeLink>(network, name), {credentials, name, 1, {kRelay}},
+                   world.environment());
+  std::vector<std::byte> marks;
+  see = [&](const Packet& packet, const SocketAddress& to) {
+    std::array<std::byte, kAnswerMax> answer;
+    if (packet.from == name && to == kB && answer_keep_alive(credentials, packet.bytes, to, to, answer) != 0)
+      marks.push_back(answer[offsetof(wire::FrameHeader, session)]);
+  };
+  const std::array<std::byte, sizeof(wire::FrameHeader)> frame{};
+  for (const bool flood : {false, true}) {
+    link.thin({.mark = 0x17, .on = flood});
+    link::send_frame(link, frame, {kB});
+    world.clock.advance(1s);
+  }
+  EXPECT_EQ(marks, (std::vector<std::byte>{std::byte{0}, std::byte{0x17}}));
 }
 
 TEST_F(RelayedLinkTest, FramesHaveSpaceForTheTag) {
@@ -264,6 +345,9 @@ TEST(KeepAliveAnswer, RepeatsTheTag) {
   EXPECT_EQ(std::uint32_t{repeated.member}, 5u);
   EXPECT_EQ(wire::address_of(repeated.peer, 0), kA);
   EXPECT_EQ(repeated.hops, wire::kRelayHops);
+  const SocketAddress former = test::node_name(8);
+  EXPECT_EQ(answer_keep_alive(keys, question, former, kB, answer), size) << "the name has changed";
+  EXPECT_EQ(answer_keep_alive(keys, question, former, rail, answer), 0u) << "it was diverted";
 }
 
 }  // namespace

@@ -469,6 +469,30 @@ TEST_F(TranslationTest, KeepAlivesOfTheEndpointTakeTheSameWay) {
   EXPECT_EQ(a->counters().sessions_closed, 1u);
 }
 
+/// The peer is known at its own address, and the router begins to translate its answers. The peer computes,
+/// so no frame of it proves the source.
+TEST_F(TranslationTest, AnAnswerShowsThatThePeerLivesWhateverItsSourceIs) {
+  closed = false;
+  outside = kB;
+  const auto a = node(kA, kB);
+  const auto b = node(kB, kA);
+  exchange(*a, *b);
+  outside = kRouter;
+  a->send();
+  const auto compute = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      clock.advance(10ms);
+      a->engine.poll();
+    }
+  };
+  compute(700);
+  EXPECT_EQ(a->counters().sessions_closed, 0u);
+  EXPECT_EQ(sent_to(kRouter, wire::FrameKind::flow) + sent_to(kRouter, wire::FrameKind::keep_alive), 0u);
+  answers = false;
+  compute(1000);
+  EXPECT_EQ(a->counters().sessions_closed, 1u);
+}
+
 // --- the table alone ---
 
 class TranslatedRoutesTest : public ::testing::Test {
