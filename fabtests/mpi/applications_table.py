@@ -8,7 +8,6 @@ those of all ranks together. Each cell has the median of all turns and, over `cl
 way. Results must be those of Open MPI's own way. Exit status 1 if a job failed, or a result differs; times decide nothing.
 """
 import argparse
-import os
 import re
 import shutil
 import statistics
