@@ -206,6 +206,17 @@ class ThreeNodes(unittest.TestCase):
             self.assertFalse([line for daemon in daemons[:2] for line in daemon.log() if "node3" in line])
             self.assertFalse([line for line in daemons[2].log() if "(" in line])
 
+    def test_a_relay_joins_two_networks(self):
+        for node in (1, 2):
+            rule = ("to", self.cluster.address(3 - node), "ipproto", "udp", "unreachable")
+            self.cluster.run(node, "ip", "rule", "add", *rule)
+            self.addCleanup(self.cluster.run, node, "ip", "rule", "del", *rule)
+        with tempfile.TemporaryDirectory() as directory:
+            over = Overlay(self, self.cluster, 3, FI_CLUSTER_KEY_FILE=overlay.write_key(os.path.join(directory, "key")),
+                           FI_CLUSTER_RELAY=lambda node: "yes" if node == 3 else "no", FI_CLUSTER_RELAYS=self.cluster.address(3))
+            self.assertEqual(over.ping(1, ipv4(2)), 3)
+            Stream(over, 1, 2, ipv4(2), 20).finish()
+
 
 class Refused(unittest.TestCase):
     """Where the interface cannot be made, one line says why and what to do."""

@@ -127,7 +127,7 @@ class Daemon:
 
 
 class Overlay:
-    """A daemon on each of the nodes, and all know each other."""
+    """A daemon on each of the nodes, and all know each other. A setting may be a function of the node."""
 
     def __init__(self, test, cluster, nodes, *options, **settings):
         self.cluster, self.nodes, self._options, self._settings = cluster, range(1, nodes + 1), options, settings
@@ -140,7 +140,8 @@ class Overlay:
                     daemon.knows(other)
 
     def start(self, node):
-        self.daemons[node] = Daemon(self._test, self.cluster, node, self.nodes, *self._options, **self._settings)
+        settings = {name: value(node) if callable(value) else value for name, value in self._settings.items()}
+        self.daemons[node] = Daemon(self._test, self.cluster, node, self.nodes, *self._options, **settings)
 
     def python(self, node, *words, **more):
         """stream.py in a node."""

@@ -5,17 +5,15 @@
 // them. So a receiver uses the address only where it would otherwise use the table or send to all hosts.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
 #include "link/link.h"
+#include "os/packet_headers.h"
 #include "wire/frame.h"
 
 namespace cluster::os {
-
-using HardwareAddress = std::array<std::byte, 6>;
 
 inline wire::AddressTrailer address_trailer(const HardwareAddress& mac) {
   wire::AddressTrailer trailer{};

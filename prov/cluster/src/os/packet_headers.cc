@@ -182,7 +182,6 @@ void LastHeaders::remember(ConstBytes frame, const link::InFrame& out) {
 
 namespace {
 
-using HardwareAddress = std::array<std::byte, 6>;
 using Frame = std::vector<std::byte>;
 
 constexpr unsigned kArp = 0x0806;

@@ -23,6 +23,8 @@
 
 namespace cluster::os {
 
+using HardwareAddress = std::array<std::byte, 6>;
+
 /// The broadcast address: an Ethernet delivers frames with this destination to all of its hosts.
 inline constexpr std::array<std::byte, 6> kAllHosts{std::byte{0xff}, std::byte{0xff}, std::byte{0xff},
                                                     std::byte{0xff}, std::byte{0xff}, std::byte{0xff}};
@@ -41,7 +43,7 @@ inline std::uint16_t get16(const std::byte* at) {
 
 /// The source addresses of a frame: the hardware address of the interface, and the address of the endpoint.
 struct Origin {
-  std::array<std::byte, 6> mac;
+  HardwareAddress mac;
   SocketAddress address;
 };
 
