@@ -130,7 +130,7 @@ def _mpc(figures):
     return [_short(f"MPC2 works at user level and polls, where MPC1 needs calls and interrupts: here, 8 B by polling over raw frames takes {more_or_less(share)} "
                    "by UDP with a wait that sleeps."),
             *table(["", "8 B", "1 MB"], rows, theirs),
-            "Both use the kernel to send; the wait that sleeps also needs a wake-up.",
+            "Both use the kernel to send. The wait that sleeps polls for some 20 us first, and needs a wake-up if the message comes later.",
             *paper_programs.or_reason(paper_programs.gauss, figures, "The Gauss elimination"),
             *paper_programs.or_reason(paper_programs.exchanges, figures, "Its exchanges"),
             *paper_programs.or_reason(paper_programs.control, figures, "The size of control messages")]
