@@ -17,8 +17,8 @@
 //   a job that starves others                  Job: each has its share, its members and its answers
 //   memory                                     Limits::members
 //
-// The members of one job may take each other's names, because the key of a job does not protect its processes
-// from each other. What they take is sealed.
+// A member may take the name of another member of its job, since the key of a job does not protect its
+// processes from each other. The frames that it gets are sealed.
 //
 // The relay drops what it does not forward, without an answer. The flows of the endpoints notice this as a
 // loss. An endpoint whose source has changed joins again.
@@ -89,8 +89,8 @@ class Relay {
   };
   struct Job {
     std::unordered_map<SocketAddress, std::uint32_t, SocketAddressHash> names;  ///< numbers of its members
-    /// How many members have sent much between the last two sweeps. A member that sends less than its share
-    /// in a full house leaves the rest to others.
+    /// How many members have sent much between the last two sweeps: each at least what its share would be if
+    /// there were as many active members as a relay can have.
     std::size_t active = 0;
     /// Limits the offers. An attacker can cause one by sending again a request that it has recorded. So joins
     /// have a limit of their own.

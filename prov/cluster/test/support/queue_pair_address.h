@@ -1,4 +1,4 @@
-// The address of a queue pair of a test node: its GID is 10.0.0.NODE as an IPv4-mapped address (RoCE version 2).
+// The address of a queue pair of a test node. Its GID is 10.0.0.NODE, mapped to IPv6 as in RoCE version 2.
 #pragma once
 
 #include <cstddef>

@@ -197,9 +197,8 @@ TEST_F(RelayedLinkTest, AnAnswerIsWorthNothingOnAnotherWay) {
   EXPECT_GT(forwarded(), before);
 }
 
-/// Frames that claim to come through the relay, but do not contain the number of the member.
-TEST_F(RelayedLinkTest, FramesOfStrangersDoNotPassAsRelayed) {
-  exchange();
+/// A frame that no association of the endpoint opens.
+std::vector<std::byte> of_a_stranger() {
   std::vector<std::byte> frame(sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer));
   wire::FrameHeader header{};
   header.magic = wire::kMagic;
@@ -207,7 +206,15 @@ TEST_F(RelayedLinkTest, FramesOfStrangersDoNotPassAsRelayed) {
   header.kind = static_cast<std::uint8_t>(FrameKind::flow);
   header.flags = wire::frame_flag::kSealed;
   header.length = static_cast<std::uint16_t>(frame.size());
+  header.checksum = 12345;
   std::memcpy(frame.data(), &header, sizeof header);
+  return frame;
+}
+
+/// Frames that claim to come through the relay, but do not contain the number of the member.
+TEST_F(RelayedLinkTest, FramesOfStrangersDoNotPassAsRelayed) {
+  exchange();
+  std::vector<std::byte> frame = of_a_stranger();
   wire::RelayTag tag{};
   tag.magic = wire::kRelayMagic;
   tag.peer = wire::rail_block(kB);
@@ -223,15 +230,7 @@ TEST_F(RelayedLinkTest, FramesOfStrangersDoNotPassAsRelayed) {
 /// stranger may have forged its source.
 TEST_F(RelayedLinkTest, AStrangerCausesNoMoreThanItSends) {
   exchange();
-  std::vector<std::byte> frame(sizeof(wire::FrameHeader) + sizeof(wire::SealTrailer));
-  wire::FrameHeader header{};
-  header.magic = wire::kMagic;
-  header.version = wire::kVersion;
-  header.kind = static_cast<std::uint8_t>(FrameKind::flow);
-  header.flags = wire::frame_flag::kSealed;
-  header.length = static_cast<std::uint16_t>(frame.size());
-  header.checksum = 12345;
-  std::memcpy(frame.data(), &header, sizeof header);
+  const std::vector<std::byte> frame = of_a_stranger();
   std::size_t to_strangers = 0, answers = 0;
   see = [&](const Packet& packet, const SocketAddress& to) {
     if (to.port() != 666) return;
