@@ -4,7 +4,7 @@
     applications_table.py --provider DIRECTORY [--program NAME]... [--forms 2x1,4x1,...] [--turns 5] [--markdown FILE]
 
 A form is NODES x RANKS of a node. Seconds are those of the whole job, from the launcher's command to its end; processor seconds are
-those of all ranks together. Each cell has the median of all turns and, over `cluster`, how many times as much that is as Open MPI's own
+those of all ranks together. The rows "start alone" say how much of them a job takes that does nothing. Each cell has the median of all turns and, over `cluster`, how many times as much that is as Open MPI's own
 way. Results must be those of Open MPI's own way. Exit status 1 if a job failed, or a result differs; times decide nothing.
 """
 import argparse
@@ -27,7 +27,7 @@ _TIMED = 'TIMEFORMAT="processor %U %S"; time "$@"'
 def arguments():
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--provider", required=True, help="directory of libcluster-fi.so")
-    made.add_argument("--program", dest="programs", action="append", choices=[application.program for application in APPLICATIONS],
+    made.add_argument("--program", dest="programs", action="append", choices=sorted({application.program for application in APPLICATIONS}),
                       help="may be repeated (default: all that are installed)")
     made.add_argument("--forms", default=FORMS, help="(default: %(default)s)")
     made.add_argument("--turns", type=int, default=5, help="(default: %(default)s)")
