@@ -15,6 +15,7 @@ using test::FakeNetwork;
 using test::queue_pair;
 
 constexpr std::size_t kMtu = 1024;
+constexpr std::size_t kMessageBytes = 5000;
 
 SocketAddress name_of(int node) {
   const std::byte ip[] = {std::byte{10}, std::byte{0}, std::byte{0}, static_cast<std::byte>(node)};
@@ -39,7 +40,7 @@ struct QueuePairPath : test::RailedPairTest, testing::WithParamInterface<bool> {
   }
   void begin(int one = 1, int other = 2) {
     RailedPairTest::begin(rails_of(one), rails_of(other), GetParam());
-    for (test::RailedNode* const node : {&*a, &*b}) node->message.resize(5000);
+    for (test::RailedNode* const node : {&*a, &*b}) node->message.resize(kMessageBytes);
   }
   void begin_with_device() {
     begin();
@@ -50,7 +51,7 @@ struct QueuePairPath : test::RailedPairTest, testing::WithParamInterface<bool> {
     node.links[1]->readdress(with);
   }
   void receive_all() {
-    std::vector<std::byte> into(5000);
+    std::vector<std::byte> into(kMessageBytes);
     const Bytes slice = into;
     for (test::RailedNode* const node : {&*a, &*b}) {
       while (node->engine.unexpected_messages() != 0) {
@@ -149,6 +150,7 @@ TEST_P(QueuePairPath, LaterSessionsLearnTheNewQueuePairFromTheOpening) {
   replace_device(*a, queue_pair(1, 18));
   run(1ms);
   b.emplace(network, 3, rails_of(3), GetParam());
+  b->message.resize(kMessageBytes);
   to_a = b->book.insert(name_of(1));
   to_b = a->book.insert(name_of(3));
   receive_all();
