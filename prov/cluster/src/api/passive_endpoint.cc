@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "api/connection_event.h"
+#include "api/ep_options.h"
 #include "api/sockaddr_io.h"
 #include "base/end_of_memory.h"
 #include "base/enumeration.h"

@@ -52,13 +52,6 @@ class DeviceTest : public EngineTest {
     const Bytes slice = into;
     ASSERT_EQ(at.engine.receive({.slices = {&slice, 1}, .ignore = ~std::uint64_t{0}}), Status::ok);
   }
-  static std::vector<Completion> take(protocol::CompletionQueue& queue) {
-    std::vector<Completion> taken;
-    queue.drain(
-        ~std::size_t{0}, [](const Completion&) { return true; },
-        [&](const Completion& completion) { taken.push_back(completion); });
-    return taken;
-  }
   template <typename... Nodes>
   void pass_until(const std::function<bool()>& done, Nodes&... nodes) {
     bool reached = done();

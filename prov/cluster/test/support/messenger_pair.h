@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "protocol/messenger.h"
+#include "support/completions.h"
 #include "support/queue_carrier.h"
 
 namespace cluster::protocol {
@@ -40,13 +41,7 @@ struct Side {
     channel.eager_max = 4000;
   }
 
-  std::vector<Completion> take() {
-    std::vector<Completion> taken;
-    completions.drain(
-        ~std::size_t{0}, [](const Completion&) { return true; },
-        [&](const Completion& completion) { taken.push_back(completion); });
-    return taken;
-  }
+  std::vector<Completion> take() { return test::take(completions); }
 };
 
 class MessengerTest : public testing::Test {

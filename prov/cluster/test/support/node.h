@@ -15,6 +15,7 @@
 #include "relay/relayed_link.h"
 #include "seal/sealed_link.h"
 #include "shm/local_listener.h"
+#include "support/completions.h"
 #include "support/fake_network.h"
 #include "support/forged_frame.h"
 #include "support/seal_keys.h"

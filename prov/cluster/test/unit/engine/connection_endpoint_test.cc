@@ -68,12 +68,7 @@ struct End final : connection::ConnectionListener {
     EXPECT_EQ(node.engine.send(op), Status::ok);
   }
   /// The outcomes of sends, oldest first.
-  std::vector<Status> sent() {
-    std::vector<Status> all;
-    node.sent.drain(
-        100, [](const auto&) { return true; }, [&](const auto& each) { all.push_back(each.status); });
-    return all;
-  }
+  std::vector<Status> sent() { return test::take_outcomes(node.sent); }
   void shut_down() {
     node.engine.with_connection([](ConnectionEndpoint& all) { all.connection().shut_down(); });
   }
@@ -83,12 +78,7 @@ struct End final : connection::ConnectionListener {
     EXPECT_EQ(node.engine.receive({.slices = {&slice, 1}, .from = ConnectionEndpoint::kPeer}), Status::ok);
   }
   /// The outcomes of receives, oldest first.
-  std::vector<Status> received() {
-    std::vector<Status> all;
-    node.received.drain(
-        100, [](const auto&) { return true; }, [&](const auto& each) { all.push_back(each.status); });
-    return all;
-  }
+  std::vector<Status> received() { return test::take_outcomes(node.received); }
 
   bool closing = false;
   bool is_connected = false;

@@ -29,15 +29,7 @@ class GroupTableTest : public test::EngineTest, public protocol::GroupListener {
     }
   }
   void group_joined(void*) override { ++joined; }
-  /// Completions in a queue since the last call.
-  static std::size_t completions(protocol::CompletionQueue& queue, Status status) {
-    std::size_t count = 0;
-    queue.drain(
-        ~std::size_t{0}, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& completion) { count += completion.status == status ? 1 : 0; });
-    return count;
-  }
-  static std::size_t received(Node& node) { return completions(node.received, Status::ok); }
+  static std::size_t received(Node& node) { return test::take_count(node.received); }
   static JoinOp join_op(std::vector<SocketAddress> roster = {kA, kB}) {
     const std::byte ip[] = {std::byte{239}, std::byte{192}, std::byte{1}, std::byte{1}};
     return {.address = SocketAddress::v4(ip, 7000), .key = kKey, .role = {}, .roster = std::move(roster)};

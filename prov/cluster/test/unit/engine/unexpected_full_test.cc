@@ -25,14 +25,6 @@ class UnexpectedFullTest : public test::EngineTest {
     settings.unexpected_max = 8 * kOfOne;
     return settings;
   }
-  /// What `node` has received since the last call.
-  static std::size_t received(Node& node) {
-    std::size_t count = 0;
-    node.received.drain(
-        ~std::size_t{0}, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& completion) { count += completion.status == Status::ok ? 1 : 0; });
-    return count;
-  }
 };
 
 TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
@@ -54,7 +46,7 @@ TEST_F(UnexpectedFullTest, ASenderWaitsWhileTheStoreIsFullAndNothingIsLost) {
     b.engine.poll();
     EXPECT_EQ(a.got, i);
   }
-  EXPECT_EQ(received(a), kManyMessages);
+  EXPECT_EQ(test::take_count(a.received), kManyMessages);
   EXPECT_EQ(b.counters().refused_window + a.counters().refused_window, 0u);
 }
 
@@ -70,7 +62,7 @@ TEST_F(UnexpectedFullTest, AnAnswerComesThoughTheMessagesBeforeItHadToWait) {
                            .length = sizeof a.word,
                            .completion_level = protocol::CompletionLevel::delivery}),
             Status::ok);
-  for (int i = 0; i < 100 && received(b) == 0; ++i) {
+  for (int i = 0; i < 100 && test::take_count(b.received) == 0; ++i) {
     clock.advance(1us);
     b.engine.poll();
   }
@@ -91,7 +83,7 @@ TEST_F(UnexpectedFullTest, AReceiveThatWaitsIsServedThoughTheStoreIsFull) {
   for (std::uint64_t i = 0; i < kOfOne + 1; ++i) a.receive();
   for (std::uint64_t i = 0; i < kOfOne + 2; ++i) b.send();
   pass(a, b);
-  EXPECT_EQ(received(a), kOfOne + 1);
+  EXPECT_EQ(test::take_count(a.received), kOfOne + 1);
   EXPECT_EQ(a.engine.unexpected_messages(), kOfOne);
 }
 
@@ -140,7 +132,7 @@ TEST_F(UnexpectedFullTest, ClosedUnknownSourcesAreForgottenUnlessAMessageRefersT
   clock.advance(test::node_settings().peer_timeout);
   EXPECT_EQ(call(1), kRemembered) << "their messages are there";
   for (std::size_t i = 0; i < kRemembered; ++i) a.receive();
-  EXPECT_EQ(received(a), kRemembered);
+  EXPECT_EQ(test::take_count(a.received), kRemembered);
   clock.advance(1s);
   EXPECT_EQ(call(1), kRemembered + 1);
   Node b(network, kB, kA, 1000);

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "shm/local_listener.h"
+#include "support/completions.h"
 #include "support/fake_network.h"
 #include "wire/control.h"
 
@@ -54,13 +55,6 @@ struct DatagramNode {
   Status receive(Bytes bytes, std::uint64_t from = protocol::kAddrUnspec) {
     return engine.receive({.slices = {&bytes, 1}, .from = from, .context = this});
   }
-  static std::vector<Completion> take(protocol::CompletionQueue& queue) {
-    std::vector<Completion> taken;
-    queue.drain(
-        ~std::size_t{0}, [](const Completion&) { return true; },
-        [&](const Completion& completion) { taken.push_back(completion); });
-    return taken;
-  }
 
   test::FakeClock& clock;
   test::FakeRandom random;
@@ -93,9 +87,9 @@ TEST_F(DatagramEndpointTest, AMessageIsAFrameOfItsOwn) {
   ASSERT_EQ(b.receive(target), Status::ok);
   ASSERT_EQ(a.send(message, 0xDA7A), Status::ok);
   EXPECT_EQ(network.carried, 1u);
-  EXPECT_EQ(DatagramNode::take(a.sent).size(), 1u) << "complete once it has left";
+  EXPECT_EQ(test::take(a.sent).size(), 1u) << "complete once it has left";
   pass(a, b);
-  const auto got = DatagramNode::take(b.received);
+  const auto got = test::take(b.received);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].length, message.size());
   EXPECT_EQ(got[0].data, 0xDA7Au);
@@ -113,7 +107,7 @@ TEST_F(DatagramEndpointTest, ALostDatagramLeavesNothingPending) {
   network.conditions.blackout = true;
   ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(a, b);
-  EXPECT_EQ(DatagramNode::take(a.sent).size(), 1u);
+  EXPECT_EQ(test::take(a.sent).size(), 1u);
   EXPECT_TRUE(b.received.empty());
   EXPECT_TRUE(a.engine.quiescent());
   EXPECT_EQ(network.carried, 1u);
@@ -125,7 +119,7 @@ TEST_F(DatagramEndpointTest, AShortReceiveIsTruncated) {
   ASSERT_EQ(b.receive(Bytes(target).first(5)), Status::ok);
   ASSERT_EQ(a.send(ConstBytes(target).first(8)), Status::ok);
   pass(a, b);
-  const auto got = DatagramNode::take(b.received);
+  const auto got = test::take(b.received);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].status, Status::truncated);
   EXPECT_EQ(got[0].length, 5u);
@@ -148,7 +142,7 @@ TEST_F(DatagramEndpointTest, SomeWaitForTheirReceivesAndTheRestIsDroppedAndCount
     ASSERT_EQ(b.receive(Bytes(target).first(1)), Status::ok);
     ASSERT_EQ(target[0], std::byte{static_cast<unsigned char>(i)}) << "oldest first";
   }
-  EXPECT_EQ(DatagramNode::take(b.received).size(), kept);
+  EXPECT_EQ(test::take(b.received).size(), kept);
   ASSERT_EQ(b.receive(Bytes(target).first(1)), Status::ok);
   EXPECT_TRUE(b.received.empty());
 }
@@ -161,7 +155,7 @@ TEST_F(DatagramEndpointTest, DatagramsOfUnknownSourcesHaveNoHandle) {
   pass(a);
   EXPECT_TRUE(a.received.empty()) << "that receive was for b alone";
   ASSERT_EQ(a.receive(target), Status::ok);
-  const auto got = DatagramNode::take(a.received);
+  const auto got = test::take(a.received);
   ASSERT_EQ(got.size(), 1u);
   EXPECT_EQ(got[0].source, protocol::kAddrNotAvail);
 }
@@ -179,7 +173,7 @@ TEST_F(DatagramEndpointTest, AReceiveFromOnePeerWaitsWithoutACall) {
   EXPECT_EQ(network.carried, 0u);
   ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(a, b);
-  EXPECT_EQ(DatagramNode::take(a.received).size(), 1u);
+  EXPECT_EQ(test::take(a.received).size(), 1u);
 }
 
 TEST_F(DatagramEndpointTest, NoPathIsLearntFromDatagrams) {
@@ -207,7 +201,7 @@ TEST_F(DatagramEndpointTest, TheTwoKindsOfEndpointsRefuseEachOther) {
   EXPECT_EQ(b.counters.refused_stale, 1u);
   ASSERT_EQ(b.send(ConstBytes(target).first(8)), Status::ok);
   pass(b, a);
-  const auto failed = DatagramNode::take(b.sent);
+  const auto failed = test::take(b.sent);
   ASSERT_EQ(failed.size(), 1u) << "refused at once, not after the peer timeout";
   EXPECT_EQ(failed[0].status, Status::reset);
 }

@@ -33,8 +33,8 @@ struct LaneNodes : EngineTest {
       pass(a, b);
     }
     for (Node* node : {&a, &b}) {
-      drain(node->sent);
-      drain(node->received);
+      take(node->sent);
+      take(node->received);
     }
   }
   void TestBody() override {}
@@ -47,17 +47,10 @@ struct LaneNodes : EngineTest {
       clock.advance(10ms);
       a.engine.try_poll();
     }
-    const std::vector<protocol::Completion> sent = drain(a.sent);
+    const std::vector<protocol::Completion> sent = take(a.sent);
     ASSERT_EQ(sent.size(), 1u);
     EXPECT_EQ(sent[0].context, context);
     EXPECT_NE(sent[0].status, Status::ok);
-  }
-  static std::vector<protocol::Completion> drain(protocol::CompletionQueue& queue) {
-    std::vector<protocol::Completion> all;
-    queue.drain(
-        1000, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& completion) { all.push_back(completion); });
-    return all;
   }
   static bool send_short(Node& node, void* context = nullptr,
                          protocol::CompletionLevel level = protocol::CompletionLevel::transmit) {
@@ -91,11 +84,11 @@ TEST_F(FrameLaneOfEngines, CarriesAMessage) {
   b.receive();
   ASSERT_TRUE(send_short(a, &a));
   look(b);
-  EXPECT_EQ(drain(b.received).size(), 1u);
+  EXPECT_EQ(take(b.received).size(), 1u);
   EXPECT_EQ(b.got, a.word);
-  EXPECT_TRUE(drain(a.sent).empty()) << "nothing has acknowledged it yet";
+  EXPECT_TRUE(take(a.sent).empty()) << "nothing has acknowledged it yet";
   pass(a, b);
-  const std::vector<protocol::Completion> sent = drain(a.sent);
+  const std::vector<protocol::Completion> sent = take(a.sent);
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].context, &a);
   EXPECT_EQ(a.counters().fast_sent, a_before.fast_sent + 1);
@@ -112,8 +105,8 @@ TEST_F(FrameLaneOfEngines, AnAnswerCompletesTheMessage) {
   look(b);
   ASSERT_TRUE(send_short(b));
   look(a);
-  EXPECT_EQ(drain(a.sent).size(), 1u);
-  EXPECT_EQ(drain(a.received).size(), 1u);
+  EXPECT_EQ(take(a.sent).size(), 1u);
+  EXPECT_EQ(take(a.received).size(), 1u);
   EXPECT_EQ(a.got, b.word);
 }
 
@@ -131,11 +124,11 @@ TEST_F(FrameLaneOfEngines, EachMessageCompletesWithItsOwnContext) {
                 Status::ok);
     }
     pass(a, b);
-    const std::vector<protocol::Completion> sent = drain(a.sent);
+    const std::vector<protocol::Completion> sent = take(a.sent);
     ASSERT_EQ(sent.size(), 1u);
     EXPECT_EQ(sent[0].context, &context);
     EXPECT_EQ(sent[0].status, Status::ok);
-    EXPECT_EQ(drain(b.received).size(), 1u);
+    EXPECT_EQ(take(b.received).size(), 1u);
     EXPECT_EQ(b.got, a.word);
   }
   EXPECT_GT(by_lane, 20u);
@@ -174,8 +167,8 @@ TEST_F(FrameLaneOfEngines, ALostMessageIsRetransmitted) {
   network.conditions.blackout = false;
   pass(a, b);
   pass(a, b);
-  EXPECT_EQ(drain(b.received).size(), 1u);
-  EXPECT_EQ(drain(a.sent).size(), 1u);
+  EXPECT_EQ(take(b.received).size(), 1u);
+  EXPECT_EQ(take(a.sent).size(), 1u);
   EXPECT_GT(a.counters().frames_retransmitted, 0u);
 }
 
@@ -186,7 +179,7 @@ TEST_F(FrameLaneOfEngines, AMessageWithoutAReceiveIsStored) {
   EXPECT_EQ(b.engine.unexpected_messages(), 1u);
   EXPECT_EQ(b.counters().fast_received, before);
   b.receive();
-  EXPECT_EQ(drain(b.received).size(), 1u);
+  EXPECT_EQ(take(b.received).size(), 1u);
 }
 
 TEST_F(FrameLaneOfEngines, RefusesOtherLevels) {
@@ -290,8 +283,8 @@ struct FrameLaneOfWrites : RegionTables, LaneNodes {
       write(b);
       look(a);
     }
-    drain(a.sent);
-    drain(b.sent);
+    take(a.sent);
+    take(b.sent);
   }
 
   std::vector<std::byte> memory_a = std::vector<std::byte>(kBytes), memory_b = memory_a;
@@ -303,11 +296,11 @@ TEST_F(FrameLaneOfWrites, CarriesAWriteAndItsAnswer) {
   EXPECT_TRUE(write(a, &a));
   look(b);
   EXPECT_EQ(word_in(memory_b), a.word);
-  EXPECT_TRUE(drain(a.sent).empty()) << "nothing has answered yet";
+  EXPECT_TRUE(take(a.sent).empty()) << "nothing has answered yet";
   EXPECT_EQ(a.counters().frames_sent, frames_a + 1);
   EXPECT_EQ(b.counters().frames_sent, frames_b + 1) << "the answer leaves at once";
   pass(a, b);
-  const std::vector<protocol::Completion> sent = drain(a.sent);
+  const std::vector<protocol::Completion> sent = take(a.sent);
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].context, &a);
   EXPECT_EQ(sent[0].kind, protocol::Completion::Kind::write);
@@ -330,7 +323,7 @@ TEST_F(FrameLaneOfWrites, AnAnswerLeavesWithTheNextWriteOrMessage) {
     EXPECT_TRUE(messages ? send_short(b) : write(b, &b)) << i;
     look(a);
     EXPECT_EQ(messages ? a.got : word_in(memory_a), b.word);
-    const std::vector<protocol::Completion> sent = drain(a.sent);
+    const std::vector<protocol::Completion> sent = take(a.sent);
     ASSERT_EQ(sent.size(), 1u) << i;
     EXPECT_EQ(sent[0].context, &a);
     EXPECT_EQ(a.counters().frames_sent + b.counters().frames_sent, frames + 2) << i;
@@ -348,7 +341,7 @@ TEST_F(FrameLaneOfWrites, AnAnswerThatNothingFollowsLeavesInTime) {
     b.engine.try_poll();
     a.engine.try_poll();
   }
-  EXPECT_EQ(drain(a.sent).size(), 1u);
+  EXPECT_EQ(take(a.sent).size(), 1u);
   EXPECT_EQ(a.counters().frames_retransmitted, 0u);
 }
 
@@ -361,7 +354,7 @@ TEST_F(FrameLaneOfWrites, AForbiddenWriteFails) {
     write(a, &a, wrong.key, wrong.address);
     pass(a, b);
     pass(a, b);
-    const std::vector<protocol::Completion> sent = drain(a.sent);
+    const std::vector<protocol::Completion> sent = take(a.sent);
     ASSERT_EQ(sent.size(), 1u);
     EXPECT_EQ(sent[0].status, Status::access);
     EXPECT_EQ(sent[0].context, &a);
@@ -371,7 +364,7 @@ TEST_F(FrameLaneOfWrites, AForbiddenWriteFails) {
   write(a, &a);
   pass(a, b);
   pass(a, b);
-  const std::vector<protocol::Completion> sent = drain(a.sent);
+  const std::vector<protocol::Completion> sent = take(a.sent);
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].status, Status::access);
   EXPECT_EQ(memory_b, before);
@@ -383,7 +376,7 @@ TEST_F(FrameLaneOfWrites, AStrangerMayNotWrite) {
   const std::vector<std::byte> before = memory_b;
   write(a, &a);
   for (int i = 0; i < 4; ++i) pass(a, b);
-  const std::vector<protocol::Completion> sent = drain(a.sent);
+  const std::vector<protocol::Completion> sent = take(a.sent);
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(sent[0].status, Status::access);
   EXPECT_EQ(memory_b, before);
@@ -411,7 +404,7 @@ TEST_F(FrameLaneOfWrites, ALostWriteIsRetransmittedAndExecutedOnce) {
   pass(a, b);
   pass(a, b);
   EXPECT_EQ(word_in(memory_b), a.word);
-  EXPECT_EQ(drain(a.sent).size(), 1u);
+  EXPECT_EQ(take(a.sent).size(), 1u);
   EXPECT_GT(a.counters().frames_retransmitted, 0u);
 }
 
@@ -422,7 +415,7 @@ TEST_F(FrameLaneOfWrites, OtherWritesTakeTheGeneralPath) {
   pass(a, b);
   EXPECT_TRUE(write(a, nullptr, 1, 0, 1000));
   pass(a, b);
-  EXPECT_EQ(drain(a.sent).size(), 3u);
+  EXPECT_EQ(take(a.sent).size(), 3u);
 }
 
 TEST_F(FrameLaneOfWrites, AFailedPeerIsReported) {
@@ -459,8 +452,8 @@ std::string written(std::uint64_t seed, bool lane) {
       nodes.clock.advance(5us);
       nodes.a.engine.try_poll();
       nodes.b.engine.try_poll();
-      for (const protocol::Completion& each : LaneNodes::drain(from.sent)) sent.push_back(each);
-      received += LaneNodes::drain(to.received).size();
+      for (const protocol::Completion& each : take(from.sent)) sent.push_back(each);
+      received += take(to.received).size();
     }
     for (const protocol::Completion& each : sent)
       seen += std::to_string(static_cast<int>(each.kind)) + std::to_string(static_cast<int>(each.status));
@@ -496,8 +489,8 @@ std::string played(std::uint64_t seed, bool lane, std::uint64_t& by_lane) {
       nodes.clock.advance(5us);
       nodes.a.engine.try_poll();
       nodes.b.engine.try_poll();
-      sent += LaneNodes::drain(from.sent).size();
-      received += LaneNodes::drain(to.received).size();
+      sent += take(from.sent).size();
+      received += take(to.received).size();
     }
     seen += std::to_string(sent) + std::to_string(received) + " " + std::to_string(to.got) + ", ";
   }

@@ -3,13 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <optional>
 
-#include "engine/engine.h"
-#include "multipath/link_bundle.h"
-#include "seal/sealed_link.h"
-#include "support/fake_network.h"
-#include "support/seal_keys.h"
+#include "support/railed_pair.h"
 #include "wire/control.h"
 
 namespace cluster::engine {
@@ -28,66 +23,14 @@ bool is_of_kind(const FakeNetwork::Packet& packet, wire::FrameKind kind) {
   return packet.bytes[offsetof(wire::FrameHeader, kind)] == static_cast<std::byte>(kind);
 }
 
-struct MovingNode {
-  MovingNode(FakeNetwork& network, int number, int rails, bool keyed)
-      : world{.clock = network.clock(), .random = test::FakeRandom(static_cast<std::uint64_t>(number))},
-        engine(parts(network, number, rails, keyed)) {
-    engine.attach(book, {.tx_queue = &sent, .rx_queue = &received});
-  }
-  EngineParts parts(FakeNetwork& network, int number, int rails, bool keyed) {
-    std::vector<std::unique_ptr<link::Link>> made;
-    std::vector<multipath::Rail> own;
-    std::vector<SocketAddress> addresses;
-    for (int rail = 0; rail < rails; ++rail) {
-      addresses.push_back(place(rail, number));
-      auto one = std::make_unique<FakeLink>(network, addresses.back());
-      links.push_back(one.get());
-      made.push_back(std::move(one));
-      own.push_back({addresses.back(), 24, "eth" + std::to_string(rail)});
-    }
-    EngineSettings settings;
-    settings.linger = 0s;
-    std::unique_ptr<link::Link> link = std::make_unique<multipath::LinkBundle>(std::move(made));
-    if (keyed)
-      link = std::make_unique<seal::SealedLink>(
-          std::move(link), test::credentials({"moves"}), addresses,
-          Environment{world.clock, world.random, world.log, world.counters});
-    return {.environment = {world.clock, world.random, world.log, world.counters},
-            .settings = settings,
-            .name = place(0, number),
-            .epoch = 1000,
-            .link = std::move(link),
-            .local_listener = nullptr,
-            .resources = nullptr,
-            .rails = std::move(own)};
-  }
-  void send(AddressTable::Handle to) {
-    const ConstBytes slice = as_bytes(&word, sizeof word);
-    EXPECT_EQ(engine.send({.slices = {&slice, 1}, .length = sizeof word, .to = to}), Status::ok);
-  }
-  std::size_t acknowledged() {
-    std::size_t count = 0;
-    sent.drain(
-        ~std::size_t{0}, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& each) { count += each.status == Status::ok ? 1U : 0U; });
-    return count;
-  }
+std::vector<multipath::Rail> rails_of(int node, int count) {
+  std::vector<multipath::Rail> rails;
+  for (int rail = 0; rail < count; ++rail)
+    rails.push_back({place(rail, node), 24, "eth" + std::to_string(rail)});
+  return rails;
+}
 
-  struct World {
-    test::FakeClock& clock;
-    test::FakeRandom random;
-    test::FakeLog log{};
-    Counters counters{};
-  } world;
-  std::vector<FakeLink*> links;
-  AddressTable book;
-  protocol::CompletionQueue sent;
-  protocol::CompletionQueue received;
-  std::uint64_t word = 0x1234;
-  Engine engine;
-};
-
-struct MovedAddressTest : testing::Test {
+struct MovedAddressTest : test::RailedPairTest {
   MovedAddressTest() {
     network.drop = [this](const FakeNetwork::Packet& packet, const SocketAddress& to) {
       bytes[to] += packet.bytes.size();
@@ -96,29 +39,10 @@ struct MovedAddressTest : testing::Test {
     };
   }
   void begin(int rails = 1, bool keyed = false) {
-    a.emplace(network, 1, rails, keyed);
-    b.emplace(network, 2, rails, keyed);
-    to_a = b->book.insert(place(0, 1));
-    to_b = a->book.insert(place(0, 2));
+    RailedPairTest::begin(rails_of(1, rails), rails_of(2, rails), keyed);
     exchange();
   }
-  void run(Duration time) {
-    for (const Time end = clock.now() + time; clock.now() < end; clock.advance(20us)) {
-      a->engine.poll();
-      b->engine.poll();
-    }
-  }
-  /// Both sides send a message and get it within this time.
-  void exchange(Duration within = 100ms) {
-    ++exchanged;
-    a->send(to_b);
-    b->send(to_a);
-    run(within);
-    EXPECT_EQ(a->engine.unexpected_messages(), exchanged);
-    EXPECT_EQ(b->engine.unexpected_messages(), exchanged);
-    EXPECT_EQ(a->acknowledged(), 1U);
-    EXPECT_EQ(b->acknowledged(), 1U);
-  }
+  void exchange(Duration within = 100ms) { RailedPairTest::exchange(within); }
   void move_a(int to, int rail = 0) {
     a->links[static_cast<std::size_t>(rail)]->readdress(place(rail, to));
     bytes.clear();
@@ -138,24 +62,13 @@ struct MovedAddressTest : testing::Test {
     a->links[0]->readdress(place(0, 1));
     return heard;
   }
-  void inject(const SocketAddress& from, const SocketAddress& to, ConstBytes frame) {
-    FakeLink stranger(network, from);
-    link::send_frame(stranger, frame, {to, {}, false});
-  }
 
-  test::FakeClock clock;
-  FakeNetwork network{clock, 1};
   std::function<bool(const FakeNetwork::Packet&, const SocketAddress&)> drop;
-  std::size_t exchanged = 0;
   struct Less {
     bool operator()(const SocketAddress& x, const SocketAddress& y) const { return x.text() < y.text(); }
   };
   std::map<SocketAddress, std::size_t, Less> bytes;  ///< that were sent to an address
   std::map<SocketAddress, std::size_t, Less> frames;
-  std::optional<MovingNode> a;
-  std::optional<MovingNode> b;
-  AddressTable::Handle to_a{};
-  AddressTable::Handle to_b{};
 };
 
 TEST_F(MovedAddressTest, AnIdleSessionMovesAtOnce) {

@@ -24,10 +24,7 @@ class KeyDisagreement : public test::EngineTest {
   std::unique_ptr<Node> node(const SocketAddress& name, const SocketAddress& peer, const NodeKind& kind) {
     return std::make_unique<Node>(network, name, peer, ++epochs_, nullptr, test::node_settings(), kind);
   }
-  static std::size_t arrived(Node& node) {
-    return node.received.drain(
-        1000, [](const protocol::Completion&) { return true; }, [](const protocol::Completion&) {});
-  }
+  static std::size_t arrived(Node& node) { return test::take(node.received).size(); }
 
  private:
   std::uint64_t epochs_ = 10;

@@ -82,11 +82,7 @@ class TranslationTest : public test::EngineTest {
     ASSERT_EQ(arrived(to), 1u);
     ASSERT_EQ(to.got, from.word);
   }
-  static std::size_t arrived(Node& node) {
-    return node.received.drain(
-        1000, [](const protocol::Completion&) { return true; },
-        [](const protocol::Completion& each) { EXPECT_EQ(each.status, Status::ok); });
-  }
+  static std::size_t arrived(Node& node) { return test::take_count(node.received); }
   /// A request of another process of the job, which has the name of b.
   std::vector<std::byte> request_of_twin(std::uint64_t number) const {
     AssociationFrame request;

@@ -201,11 +201,8 @@ TEST_F(LocalPeersTest, APeerThatAnnouncedItsCloseIsNotReportedAsLost) {
     }
     EXPECT_EQ(a.logged("has closed"), in_peace ? 1u : 0u);
     EXPECT_EQ(a.logged("is lost"), in_peace ? 0u : 1u);
-    std::vector<Status> faults;
-    a.received.drain(
-        9, [](const protocol::Completion&) { return true; },
-        [&](const protocol::Completion& completion) { faults.push_back(completion.status); });
-    EXPECT_EQ(faults, in_peace ? std::vector<Status>{} : std::vector<Status>{Status::ended});
+    EXPECT_EQ(test::take_outcomes(a.received),
+              in_peace ? std::vector<Status>{} : std::vector<Status>{Status::ended});
   }
 }
 

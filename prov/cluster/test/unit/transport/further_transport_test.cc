@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "engine/engine.h"
+#include "support/completions.h"
 #include "support/dummy_transport.h"
 #include "support/node.h"
 #include "support/quiet_local.h"
@@ -96,13 +97,6 @@ class FurtherTransportTest : public testing::Test {
       op.fence = fence;
       return engine->read(op);
     }
-    static std::vector<Completion> take(protocol::CompletionQueue& queue) {
-      std::vector<Completion> taken;
-      queue.drain(
-          ~std::size_t{0}, [](const Completion&) { return true; },
-          [&](const Completion& completion) { taken.push_back(completion); });
-      return taken;
-    }
 
     DummyFabric& fabric;
     FakeRandom random;
@@ -147,8 +141,8 @@ TEST_F(FurtherTransportTest, CarriesMessagesOfAllSizes) {
     ASSERT_EQ(b.receive(got), Status::ok);
     ASSERT_EQ(a.send(data), Status::ok);
     pass(2000);
-    ASSERT_EQ(End::take(a.done).size(), 1u) << size;
-    ASSERT_EQ(End::take(b.received).size(), 1u) << size;
+    ASSERT_EQ(take(a.done).size(), 1u) << size;
+    ASSERT_EQ(take(b.received).size(), 1u) << size;
     EXPECT_EQ(got, data);
   }
   EXPECT_STREQ(a.engine->carrier_name_of(0), "dummy");
@@ -158,14 +152,13 @@ TEST_F(FurtherTransportTest, PutsAndGetsEndLateInAnyOrder) {
   const auto data = pattern(300000);
   std::vector<std::vector<std::byte>> back(40, std::vector<std::byte>(1000));
   ASSERT_EQ(a.put(data, 64), Status::ok);
-  EXPECT_TRUE(End::take(a.done).empty()) << "the call returns before it is over";
+  EXPECT_TRUE(take(a.done).empty()) << "the call returns before it is over";
   pass();
-  ASSERT_EQ(End::take(a.done).size(), 1u);
+  ASSERT_EQ(take(a.done).size(), 1u);
   EXPECT_TRUE(std::equal(data.begin(), data.end(), b.memory.begin() + 64));
   for (std::size_t i = 0; i < back.size(); ++i) ASSERT_EQ(a.get(back[i], 64 + i * 1000), Status::ok);
   pass(2000);
-  ASSERT_EQ(End::take(a.done).size(), back.size())
-      << "those that the transport cannot take, the target serves";
+  ASSERT_EQ(take(a.done).size(), back.size()) << "those that the transport cannot take, the target serves";
   for (std::size_t i = 0; i < back.size(); ++i)
     EXPECT_TRUE(
         std::equal(back[i].begin(), back[i].end(), data.begin() + static_cast<std::ptrdiff_t>(i * 1000)));
@@ -177,7 +170,7 @@ TEST_F(FurtherTransportTest, WhatIsNotAllowedFails) {
   const auto data = pattern(8);
   ASSERT_EQ(a.put(data, kMemory - 1), Status::ok);
   pass();
-  const auto done = End::take(a.done);
+  const auto done = take(a.done);
   ASSERT_EQ(done.size(), 1u);
   EXPECT_EQ(done[0].status, Status::access);
 }
@@ -190,11 +183,11 @@ TEST_F(FurtherTransportTest, AMessageComesAfterThePutsBeforeIt) {
   ASSERT_EQ(a.put(data, 0), Status::ok);
   ASSERT_EQ(a.send(message), Status::ok);
   pass();
-  EXPECT_TRUE(End::take(b.received).empty());
+  EXPECT_TRUE(take(b.received).empty());
   fabric.stalled = false;
   pass();
-  EXPECT_EQ(End::take(b.received).size(), 1u);
-  EXPECT_EQ(End::take(a.done).size(), 2u);
+  EXPECT_EQ(take(b.received).size(), 1u);
+  EXPECT_EQ(take(a.done).size(), 2u);
 }
 
 TEST_F(FurtherTransportTest, AFenceWaitsForWhatIsPending) {
@@ -205,7 +198,7 @@ TEST_F(FurtherTransportTest, AFenceWaitsForWhatIsPending) {
     ASSERT_EQ(a.put(two, 0, true), Status::ok);
     ASSERT_EQ(a.get(back, 0, true), Status::ok);
     pass();
-    ASSERT_EQ(End::take(a.done).size(), 3u);
+    ASSERT_EQ(take(a.done).size(), 3u);
     ASSERT_EQ(back, two);
   }
 }
@@ -220,7 +213,7 @@ TEST_F(FurtherTransportTest, AnOrderThatWasAskedForIsKept) {
     ASSERT_EQ(a.put(kept, 0), Status::ok);
     ASSERT_EQ(a.get(back, 0), Status::ok);
     pass();
-    ASSERT_EQ(End::take(a.done).size(), 3u);
+    ASSERT_EQ(take(a.done).size(), 3u);
     ASSERT_EQ(back, kept);
   }
 }
@@ -232,7 +225,7 @@ TEST_F(FurtherTransportTest, AnInjectedPutMayBeChangedAtOnce) {
   ASSERT_EQ(a.put(data, 64, true, true), Status::ok) << "it has to wait";
   std::fill(data.begin(), data.end(), std::byte{0});
   pass();
-  EXPECT_EQ(End::take(a.done).size(), 2u);
+  EXPECT_EQ(take(a.done).size(), 2u);
   EXPECT_TRUE(std::equal(before.begin(), before.end(), b.memory.begin()));
   EXPECT_TRUE(std::equal(before.begin(), before.end(), b.memory.begin() + 64));
 }
@@ -246,11 +239,11 @@ TEST_F(FurtherTransportTest, ALostPeerEndsWhatIsPending) {
   ASSERT_EQ(a.put(data, 8, true), Status::ok);
   b.transport->unplug();
   pass();
-  const auto done = End::take(a.done);
+  const auto done = take(a.done);
   ASSERT_EQ(done.size(), 3u);
   for (const Completion& each : done) EXPECT_EQ(each.status, Status::ended);
   ASSERT_EQ(a.put(data, 0), Status::ok);
-  EXPECT_EQ(End::take(a.done).size(), 1u) << "fails at once";
+  EXPECT_EQ(take(a.done).size(), 1u) << "fails at once";
 }
 
 TEST_F(FurtherTransportTest, ALostPeerMayComeBack) {
@@ -258,11 +251,11 @@ TEST_F(FurtherTransportTest, ALostPeerMayComeBack) {
   pass();
   b.transport->unplug();
   pass();
-  ASSERT_EQ(End::take(a.done).size(), 1u);
+  ASSERT_EQ(take(a.done).size(), 1u);
   b.transport->plug();
   ASSERT_EQ(a.send(pattern(8)), Status::ok);
   pass();
-  const auto again = End::take(a.done);
+  const auto again = take(a.done);
   ASSERT_EQ(again.size(), 1u);
   EXPECT_EQ(again[0].status, Status::ok);
 }
@@ -293,18 +286,18 @@ TEST_F(FurtherTransportTest, RegisteredMemoryComesWithItsHandle) {
   ASSERT_EQ(a.put(data, 8192, true), Status::ok) << "it has to wait";
   ASSERT_EQ(a.get(back, 0, true), Status::ok) << "likewise";
   pass();
-  ASSERT_EQ(End::take(a.done).size(), 3u);
+  ASSERT_EQ(take(a.done).size(), 3u);
   EXPECT_EQ(fabric.registered_uses, 3u);
   EXPECT_EQ(fabric.registrations, 0u);
   ASSERT_EQ(b.receive(back), Status::ok);
   ASSERT_EQ(a.send(data), Status::ok);
   pass();
-  ASSERT_EQ(End::take(a.done).size(), 1u);
+  ASSERT_EQ(take(a.done).size(), 1u);
   EXPECT_GT(fabric.registered_uses, 3u) << "a message has it as well";
   a.handle = nullptr;
   ASSERT_EQ(a.get(back, 0), Status::ok);
   pass();
-  ASSERT_EQ(End::take(a.done).size(), 1u);
+  ASSERT_EQ(take(a.done).size(), 1u);
   EXPECT_EQ(fabric.registrations, 1u);
   EXPECT_EQ(fabric.refused_handles, 0u);
 }
@@ -329,7 +322,7 @@ TEST_F(FurtherTransportTest, AClosedRegionIsNotTakenForALaterOneWithItsHandle) {
   ASSERT_EQ(a.put(old, 0), Status::ok);
   EXPECT_EQ(fabric.refused_handles, 3u) << "the handle is known, for other memory";
   pass();
-  EXPECT_EQ(End::take(a.done).size(), 5u) << "each of them is done, one way or the other";
+  EXPECT_EQ(take(a.done).size(), 5u) << "each of them is done, one way or the other";
 }
 
 TEST_F(FurtherTransportTest, AnEndpointThatOpensLaterKnowsTheRegionsThatExist) {
@@ -357,7 +350,7 @@ TEST_F(FurtherTransportTest, AReceiveFromAnAbsentPeerEnds) {
       EXPECT_NE(a.engine->stats()->operations.at(0).noted, Time{}) << "it has a date";
     }
   }
-  const auto ended = End::take(a.received);
+  const auto ended = take(a.received);
   ASSERT_EQ(ended.size(), 1u);
   EXPECT_EQ(ended[0].status, Status::unreachable);
   ASSERT_FALSE(a.log.lines.empty());
@@ -374,7 +367,7 @@ TEST_F(FurtherTransportTest, PullsHaveABudgetThatNeedsNoDates) {
   ASSERT_EQ(b.receive(got), Status::ok);
   ASSERT_EQ(a.send(data), Status::ok);
   pass(4000);
-  ASSERT_EQ(End::take(b.received).size(), 1u);
+  ASSERT_EQ(take(b.received).size(), 1u);
   EXPECT_LE(fabric.pulls, 4u);
 }
 
@@ -391,11 +384,11 @@ TEST_F(FurtherTransportTest, NoTurnSkipsATransportThatIsInUse) {
   ASSERT_EQ(c.send(data), Status::ok);
   pass();
   for (int i = 0; i < 100; ++i) c.engine->try_poll();
-  ASSERT_EQ(End::take(c.done).size(), 1u);
+  ASSERT_EQ(take(c.done).size(), 1u);
   ASSERT_EQ(c.receive(got), Status::ok);
   ASSERT_EQ(b.send(data, 1), Status::ok);
   c.engine->try_poll();
-  EXPECT_EQ(End::take(c.received).size(), 1u);
+  EXPECT_EQ(take(c.received).size(), 1u);
 }
 
 TEST_F(FurtherTransportTest, AnAccessWhoseEndIsAnnouncedWakesNobodyBefore) {

@@ -14,17 +14,6 @@ class LostPeersTest : public EngineTest {
     for (const Time end = clock.now() + time; clock.now() < end; clock.advance(1ms))
       (nodes.engine.poll(), ...);
   }
-  static std::vector<Status> outcomes(protocol::CompletionQueue& queue) {
-    std::vector<Status> all;
-    const auto take = [&](const protocol::Completion& completion) { all.push_back(completion.status); };
-    for (std::size_t before = 1; before != all.size();) {
-      before = all.size();
-      queue.drain(
-          9, [](const protocol::Completion&) { return true; }, take);
-      if (all.empty()) break;
-    }
-    return all;
-  }
 };
 
 TEST_F(LostPeersTest, OperationsFailAtOnceUntilThePeerIsBack) {
@@ -32,23 +21,23 @@ TEST_F(LostPeersTest, OperationsFailAtOnceUntilThePeerIsBack) {
   network.conditions.blackout = true;
   a.send();
   wait(5500ms, a);
-  ASSERT_EQ(outcomes(a.sent), std::vector{Status::unreachable});
+  ASSERT_EQ(take_outcomes(a.sent), std::vector{Status::unreachable});
   for (int i = 0; i < 3; ++i) {
     a.send();
-    EXPECT_EQ(outcomes(a.sent), std::vector{Status::unreachable}) << "without time, nor a turn";
+    EXPECT_EQ(take_outcomes(a.sent), std::vector{Status::unreachable}) << "without time, nor a turn";
   }
   EXPECT_EQ(a.logged("is lost"), 1u);
   network.conditions.blackout = false;
   Node b(network, kB, kA, 2000);
   b.receive();
   a.send();
-  EXPECT_EQ(outcomes(a.sent), std::vector{Status::unreachable}) << "but this calls it";
+  EXPECT_EQ(take_outcomes(a.sent), std::vector{Status::unreachable}) << "but this calls it";
   wait(2s, a, b);
   EXPECT_EQ(a.logged("is reachable again"), 1u);
   a.send();
   wait(100ms, a, b);
-  EXPECT_EQ(outcomes(a.sent), std::vector{Status::ok});
-  EXPECT_EQ(outcomes(b.received), std::vector{Status::ok});
+  EXPECT_EQ(take_outcomes(a.sent), std::vector{Status::ok});
+  EXPECT_EQ(take_outcomes(b.received), std::vector{Status::ok});
   EXPECT_EQ(b.got, a.word);
 }
 
@@ -59,10 +48,10 @@ TEST_F(LostPeersTest, AReceiveFromAPeerNeverMetEndsWithIt) {
   wait(500ms, a);
   EXPECT_EQ(network.carried, 0u) << "it may be about to call";
   wait(6500ms, a);
-  EXPECT_EQ(outcomes(a.received), std::vector{Status::unreachable});
+  EXPECT_EQ(take_outcomes(a.received), std::vector{Status::unreachable});
   ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
   wait(7s, a);
-  EXPECT_EQ(outcomes(a.received), std::vector{Status::unreachable}) << "after the loss as well";
+  EXPECT_EQ(take_outcomes(a.received), std::vector{Status::unreachable}) << "after the loss as well";
 }
 
 TEST_F(LostPeersTest, AReceiveFromAPeerThatLivesStaysPosted) {
@@ -71,10 +60,10 @@ TEST_F(LostPeersTest, AReceiveFromAPeerThatLivesStaysPosted) {
   const Bytes slice = as_bytes(&a.got, sizeof a.got);
   ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
   wait(20s, a, b);
-  EXPECT_EQ(outcomes(a.received), std::vector<Status>{});
+  EXPECT_EQ(take_outcomes(a.received), std::vector<Status>{});
   b.send();
   wait(100ms, a, b);
-  EXPECT_EQ(outcomes(a.received), std::vector{Status::ok});
+  EXPECT_EQ(take_outcomes(a.received), std::vector{Status::ok});
 }
 
 TEST_F(LostPeersTest, AReceiveFromAPeerThatHasClosedWaitsForItsNextIncarnation) {
@@ -84,16 +73,16 @@ TEST_F(LostPeersTest, AReceiveFromAPeerThatHasClosedWaitsForItsNextIncarnation) 
     a.receive();
     b.send();
     wait(100ms, a, b);
-    ASSERT_EQ(outcomes(a.received), std::vector{Status::ok});
+    ASSERT_EQ(take_outcomes(a.received), std::vector{Status::ok});
   }
   const Bytes slice = as_bytes(&a.got, sizeof a.got);
   ASSERT_EQ(a.engine.receive({.slices = {&slice, 1}, .from = 0}), Status::ok);
   wait(20s, a);
-  EXPECT_EQ(outcomes(a.received), std::vector<Status>{});
+  EXPECT_EQ(take_outcomes(a.received), std::vector<Status>{});
   Node again(network, kB, kA, 3000);
   again.send();
   wait(100ms, a, again);
-  EXPECT_EQ(outcomes(a.received), std::vector{Status::ok});
+  EXPECT_EQ(take_outcomes(a.received), std::vector{Status::ok});
 }
 
 /// Whether the peer closes or is lost: the receive need not be posted before.
@@ -115,7 +104,7 @@ TEST_F(LostPeersTest, AReceiveOfAMessageThatIsAnnouncedAndNotSentEndsWithAnError
     EXPECT_EQ(a.logged("has closed before it sent 1 messages that it had announced"), orderly ? 1u : 0u);
     EXPECT_EQ(a.logged("is lost"), orderly ? 0u : 1u);
     a.receive();
-    EXPECT_EQ(outcomes(a.received), std::vector{orderly ? Status::reset : Status::unreachable});
+    EXPECT_EQ(take_outcomes(a.received), std::vector{orderly ? Status::reset : Status::unreachable});
     EXPECT_EQ(a.engine.unexpected_messages(), 0u);
   }
 }
@@ -128,7 +117,7 @@ TEST_F(LostPeersTest, ReceivesFromAnySenderEndWithTheLastPeerIfThatIsAskedFor) {
     a.receive();
     a.send();
     wait(5500ms, a);
-    EXPECT_EQ(outcomes(a.received), wanted ? std::vector{Status::unreachable} : std::vector<Status>{});
+    EXPECT_EQ(take_outcomes(a.received), wanted ? std::vector{Status::unreachable} : std::vector<Status>{});
   }
 }
 
