@@ -27,8 +27,9 @@
 namespace cluster::os {
 namespace {
 
-// When hundreds of peers begin sessions at once, a crowded process must empty the socket in its few turns.
-constexpr std::size_t kSocketBuffers = link::kBurstMax;
+// When hundreds of peers begin sessions at once, a crowded process must empty the socket in its few turns. The
+// headers of one buffer take 164 bytes.
+constexpr std::size_t kSocketBuffers = 16;
 constexpr unsigned kPollsPerSocketPoll = 64;
 constexpr unsigned kSocketPollsAfterTraffic = 256;
 constexpr std::size_t kWaitingMax = 256;
