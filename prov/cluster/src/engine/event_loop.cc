@@ -140,6 +140,7 @@ void EventLoop::deliver_held() {
 /// between two turns.
 void EventLoop::drain_on_close() {
   Clock& clock = parts_.environment.clock;
+  reach_.begin_close();
   for (Transport* const each : transports()) {
     each->flush();  // so that messages leave even if `linger` is short
     each->begin_close();

@@ -51,7 +51,7 @@ UdpReceiver::UdpReceiver(std::shared_ptr<UdpPort> port, int socket, std::size_t 
 
 /// Makes the header ready for a datagram. The kernel changes the two sizes only when it fills the header.
 inline void UdpReceiver::expect(mmsghdr& header) {
-  header.msg_hdr.msg_namelen = sizeof(sockaddr_storage);
+  header.msg_hdr.msg_namelen = sizeof(sockaddr_in6);
   header.msg_hdr.msg_controllen = sizeof(ControlBuffer);
 }
 

@@ -1,6 +1,7 @@
 // Sends and receives bursts of frames through UDP sockets of the endpoint.
 #pragma once
 
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <time.h>
 
@@ -55,7 +56,7 @@ class UdpReceiver {
   Counters& counters_;
   ArrivalClock arrivals_;
   std::unique_ptr<std::byte[]> memory_;
-  std::vector<sockaddr_storage> names_;
+  std::vector<sockaddr_in6> names_;  ///< large enough for both families
   std::vector<ControlBuffer> control_buffers_;
   std::vector<iovec> iovecs_;
   std::vector<mmsghdr> headers_;

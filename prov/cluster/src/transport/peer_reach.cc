@@ -9,6 +9,16 @@ namespace {
 
 constexpr std::uint32_t kRegionIntervalMax = 1 << 20;
 
+/// Returns true if the application waits for the end of an operation with the peer. An operation whose success
+/// is not reported is over for the application once the application has posted it.
+bool keeps_application_waiting(const protocol::Channel& channel) {
+  for (auto* each = channel.outgoing.front(); each != nullptr; each = channel.outgoing.after(*each)) {
+    if (each->report) return true;
+  }
+  return channel.rma.puts_pending + channel.rma.gets_pending != 0 || !channel.incoming.empty() ||
+         channel.assembly.active();
+}
+
 }  // namespace
 
 void PeerReach::add(Transport& transport) {
@@ -177,6 +187,10 @@ void PeerReach::log_end(const Peer& peer, Status status, bool orderly) {
         peer.name().text().c_str(), incomplete);
   } else if (orderly) {
     log.info("peer %s has closed", peer.name().text().c_str());
+  } else if (closing_ && !keeps_application_waiting(peer.channel)) {
+    log.info(
+        "peer %s has gone while this endpoint closes: %s; the application waits for no operation with it",
+        peer.name().text().c_str(), describe(status));
   } else if (!awaited && !peers_.in_address_vector(peer.name())) {
     log.info("peer %s, which is not in the address vector, is lost: %s", peer.name().text().c_str(),
              describe(status));

@@ -103,6 +103,9 @@ class PeerReach {
   /// this function whenever a receive from any sender is posted. So later receives end as well, until a peer
   /// is reached again.
   void end_abandoned();
+  /// Called when the application has closed this endpoint. From then on, the loss of a peer is no warning if
+  /// the application waits for no operation with the peer.
+  void begin_close() { closing_ = true; }
   /// Tells every peer that this endpoint closes.
   void announce_close();
 
@@ -133,6 +136,7 @@ class PeerReach {
   protocol::Messenger& messenger_;
   std::vector<Transport*> transports_;
   std::string lacking_;
+  bool closing_ = false;
   Nowhere nowhere_;
   std::vector<Peer*> awaited_;  ///< used only inside contact_awaited(); kept to reuse its memory
 };

@@ -338,6 +338,23 @@ TEST_P(LinkConformance, FramesFromThisHostArriveWhileTheWireIsBusy) {
   EXPECT_TRUE(heard);
 }
 
+/// A process that seldom gets a processor polls seldom. Frames with which sessions begin wait in the socket.
+TEST_P(LinkConformance, FewPollsTakeAllFramesThatWaitInTheSocket) {
+  if (verbs()) GTEST_SKIP() << "a queue pair has no socket";
+  constexpr std::uint32_t kWaiting = 80;
+  Station neighbour;
+  open(1, neighbour, Kind::udp);
+  link::Path path = {};
+  path.to = right.name();
+  for (std::uint32_t i = 0; i < kWaiting; ++i) neighbour.send(path, {numbered(i, 64)});
+  std::vector<Numbered> arrived;
+  for (int i = 0; i < 12; ++i) {
+    const std::vector<Numbered> more = right.poll();
+    arrived.insert(arrived.end(), more.begin(), more.end());
+  }
+  expect_sequence(arrived, 0, kWaiting);
+}
+
 TEST_P(LinkConformance, KeepAliveResponderAnswersWhileTheLinkIsNotRead) {
   if (verbs()) GTEST_SKIP() << "keep-alives are for the UDP port";
   learn_paths();

@@ -1,7 +1,10 @@
 // How long a closing endpoint waits for peers that do not acknowledge its frames.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <string_view>
 
 #include "support/node.h"
 
@@ -57,6 +60,32 @@ TEST_F(ClosingTest, AnUnknownSourceDelaysItByLess) {
   const Duration took = close();
   EXPECT_GE(took, 250ms) << "it may be a client whose frame was lost";
   EXPECT_LT(took, 350ms);
+}
+
+/// The peer has got the last message and ended, and its goodbye was lost.
+TEST_F(ClosingTest, ALossThatTheApplicationCannotSeeIsNoWarning) {
+  EngineSettings patient = settings();
+  patient.linger = 10s;
+  for (const bool awaited : {false, true}) {
+    auto a = std::make_unique<Node>(network, kA, kB, 1000, nullptr, patient);
+    Node b(network, kB, kA, 2000);
+    a->send();
+    pass(*a, b);
+    network.conditions.blackout = true;
+    const ConstBytes slice = as_bytes(&a->word, sizeof a->word);
+    ASSERT_EQ(a->engine.send({.slices = {&slice, 1}, .length = slice.size(), .report = awaited}), Status::ok);
+    const std::unique_ptr<Node::World> world = std::move(a->world_);
+    network.clock().step = 1ms;
+    a.reset();
+    network.clock().step = {};
+    network.conditions.blackout = false;
+    const auto logged = [&](std::string_view words) {
+      return std::ranges::count_if(
+          world->log.lines, [&](const std::string& line) { return line.find(words) != std::string::npos; });
+    };
+    EXPECT_EQ(logged("is lost"), awaited ? 1 : 0);
+    EXPECT_EQ(logged("has gone while this endpoint closes"), awaited ? 0 : 1);
+  }
 }
 
 }  // namespace
