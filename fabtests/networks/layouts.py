@@ -19,6 +19,7 @@ import virtual_nodes  # noqa: E402
 
 KEYED = {"FI_CLUSTER_KEY": "0123456789abcdef" * 2}
 FORGOTTEN_TIMES, FORGOTTEN_EACH_SECONDS = 5, 0.5
+PORTS = "40000-40007"
 TUNNEL_MTU = 1420  # as WireGuard chooses it
 SUBNETS = {number: f"10.77.{number}" for number in range(1, 10)}
 
@@ -236,6 +237,23 @@ def one_way_firewall():
     made.joined_by_router(1, 2, 3)
     made.rules(3, "forward", "ct state established,related accept", "iifname to2 accept", "drop")
     return Network(made.cluster, 2)
+
+
+def range_of_ports(link):
+    """Each node lets UDP pass only at the ports of the endpoints. TCP passes, for the launcher."""
+    made = Builder(2, f"ports-{link}")
+    for node in (1, 2):
+        for hook in ("input", "output"):
+            made.rules(node, hook, "meta l4proto tcp accept", f"udp sport {PORTS} udp dport {PORTS} accept", "meta l4proto udp drop")
+    return Network(made.cluster, 2, {"FI_CLUSTER_PORTS": PORTS, "FI_CLUSTER_LINK": link})
+
+
+def range_of_ports_by_packet():
+    return range_of_ports("packet")
+
+
+def range_of_ports_by_udp():
+    return range_of_ports("udp")
 
 
 def translation_on_one_side(settings=None, ports=""):

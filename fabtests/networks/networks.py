@@ -72,6 +72,8 @@ ROWS = [
     Row("MTU 9000, a hop of 1500 that drops silently", layouts.narrow_silent_hop),
     Row("asymmetric routes, each router forwards one way", layouts.asymmetric_routes, short=True, first=1.0),
     Row("stateful firewall, one side may begin", layouts.one_way_firewall, short=True),
+    Row("firewalls that pass a range of ports, packet", layouts.range_of_ports_by_packet),
+    Row("firewalls that pass a range of ports, udp", layouts.range_of_ports_by_udp),
     Row("switch reboots", layouts.rebooting_switch),
     Row("three networks, one of two routers dies", layouts.killed_router, still=5.0),
     Row("address translation on one side, with a key", layouts.translation_with_a_key, short=True),
