@@ -301,6 +301,13 @@ class Shown(unittest.TestCase):
         self.assertRegex(plain, r"node2 .* 2.0 kB/s +3.0 MB/s ")
         self.assertIn("51us 9.4G", plain)
 
+    def test_relays_have_totals(self):
+        shown = status(3)
+        self.assertNotIn("RELAYS", text.Text(False).everything(shown))
+        shown["relays"] = [{"node": "node2", "members": 3, "frames": 170, "bytes": 190_000, "refused": 2, "dropped": 1,
+                            "addresses": ["10.0.0.2:9227", "10.0.1.2:9227"]}]
+        self.assertRegex(text.Text(False).everything(shown), r"node2 +3 +170 +190000 +2 +1 +10.0.0.2:9227 10.0.1.2:9227")
+
     def test_endpoints_have_job_paths_rates_and_what_is_stuck(self):
         row = {"node": "node1", "pid": 7, "command": "mpi_app", "job": "42", "endpoint": {"endpoint": "10.0.0.1:50000"},
                "rates": {"bytes_sent_per_second": 1.25e6, "bytes_received_per_second": 10.0},

@@ -154,11 +154,18 @@ class AgentRelay(unittest.TestCase):
         kind, _, member = await loop.run_in_executor(None, Endpoint(JOB).join, (host, int(port)))
         self.assertEqual(kind, JOINED)
         self.assertNotEqual(member, 0)
+        while served.report()["members"] != 1 and loop.time() < until:
+            await asyncio.sleep(0.05)
+        self.assertEqual((served.report()["members"], served.report()["frames"]), (1, 0))
         with self.assertRaises(socket.timeout):
             await loop.run_in_executor(None, Endpoint("2" * 64).join, (host, int(port)))
+        while served.report()["refused"] == 0 and loop.time() < until:
+            await asyncio.sleep(0.05)
+        self.assertGreater(served.report()["refused"], 0)
         task.cancel()
         with self.assertRaises(asyncio.CancelledError):
             await task
+        self.assertIsNone(served.report(), "there is no relay any more")
 
 
 if __name__ == "__main__":

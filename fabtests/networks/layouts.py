@@ -19,6 +19,7 @@ import virtual_nodes  # noqa: E402
 
 KEYED = {"FI_CLUSTER_KEY": "0123456789abcdef" * 2}
 FORGOTTEN_TIMES, FORGOTTEN_EACH_SECONDS = 5, 0.5
+PORTS = "40000-40007"
 TUNNEL_MTU = 1420  # as WireGuard chooses it
 SUBNETS = {number: f"10.77.{number}" for number in range(1, 10)}
 
@@ -34,6 +35,8 @@ class Network:
     settings: dict = dataclasses.field(default_factory=dict)  # environment of the provider
     mca: tuple = ()  # parameters of Open MPI for every way
     tcp_mca: tuple = ()  # those for its TCP, which correspond to `settings`
+    interface: str = "eth0"  # of the first node, to which the other nodes connect; for MPICH's launcher, which knows only IPv4
+    rxm_settings: dict = dataclasses.field(default_factory=dict)  # environment of libfabric's tcp, which corresponds to `settings`
     cut: Callable = None  # happens in mid-job
     mend: Callable = None  # undoes it
     family: int = 4  # of the addresses
@@ -125,7 +128,7 @@ def twenty_interfaces():
                       "ip tuntap add tap0 mode tap; ip addr add 10.8.1.1/24 dev tap0; "
                       f"ip link add overlay0 type vxlan id 9 remote {made.cluster.address(3 - node)} dstport 4789; "
                       "ip addr add 10.244.0.1/16 dev overlay0; ip link set overlay0 up")
-    return Network(made.cluster, 2, tcp_mca=("btl_tcp_if_include=eth0",))
+    return Network(made.cluster, 2, tcp_mca=("btl_tcp_if_include=eth0",), rxm_settings={"FI_TCP_IFACE": "eth0"})
 
 
 def vlan():
@@ -134,7 +137,7 @@ def vlan():
         made.add_link(node, "link eth0 name eth0.5 type vlan id 5")
         made.sh(node, "ip addr flush dev eth0; ip link set eth0.5 up")
         made.address(node, "eth0.5", f"{SUBNETS[5]}.{node}/24")
-    return Network(made.cluster, 2)
+    return Network(made.cluster, 2, interface="eth0.5")
 
 
 def macvlan():
@@ -144,7 +147,7 @@ def macvlan():
         made.add_link(node, "link eth0 name guest type macvlan mode bridge")
         made.sh(node, "ip addr flush dev eth0; ip link set guest up")
         made.address(node, "guest", f"{SUBNETS[5]}.{node}/24")
-    return Network(made.cluster, 2)
+    return Network(made.cluster, 2, interface="guest")
 
 
 def ipv6_only():
@@ -171,7 +174,7 @@ def vxlan():
         made.address(node, "overlay0", f"{SUBNETS[9]}.{node}/24")
     made.rules(3, "forward", "udp dport 4789 accept", "drop")
     return Network(made.cluster, 2, {"FI_CLUSTER_IFACE": "overlay0"}, ("oob_tcp_if_include=overlay0",),
-                   ("btl_tcp_if_include=overlay0",))
+                   ("btl_tcp_if_include=overlay0",), "overlay0", {"FI_TCP_IFACE": "overlay0"})
 
 
 def tunnel_without_hardware_addresses():
@@ -189,7 +192,7 @@ def tunnel_without_hardware_addresses():
         made.sh(node, f"ip link set wg0 mtu {TUNNEL_MTU} up")
         made.address(node, "wg0", f"{SUBNETS[9]}.{node}/24")
     return Network(made.cluster, 2, {"FI_CLUSTER_IFACE": "wg0"}, ("oob_tcp_if_include=wg0",), ("btl_tcp_if_include=wg0",),
-                   helpers=helpers)
+                   "wg0", {"FI_TCP_IFACE": "wg0"}, helpers=helpers)
 
 
 def narrow_silent_hop():
@@ -225,7 +228,7 @@ def asymmetric_routes():
     made.forwards(3, 4)
     for router in (3, 4):  # each forwards one direction only
         made.rules(router, "forward", f"iifname {'left' if router == 3 else 'right'} accept", "drop")
-    return Network(made.cluster, 2)
+    return Network(made.cluster, 2, interface="left")
 
 
 def one_way_firewall():
@@ -234,6 +237,23 @@ def one_way_firewall():
     made.joined_by_router(1, 2, 3)
     made.rules(3, "forward", "ct state established,related accept", "iifname to2 accept", "drop")
     return Network(made.cluster, 2)
+
+
+def range_of_ports(link):
+    """Each node lets UDP pass only at the ports of the endpoints. TCP passes, for the launcher."""
+    made = Builder(2, f"ports-{link}")
+    for node in (1, 2):
+        for hook in ("input", "output"):
+            made.rules(node, hook, "meta l4proto tcp accept", f"udp sport {PORTS} udp dport {PORTS} accept", "meta l4proto udp drop")
+    return Network(made.cluster, 2, {"FI_CLUSTER_PORTS": PORTS, "FI_CLUSTER_LINK": link})
+
+
+def range_of_ports_by_packet():
+    return range_of_ports("packet")
+
+
+def range_of_ports_by_udp():
+    return range_of_ports("udp")
 
 
 def translation_on_one_side(settings=None, ports=""):
@@ -297,7 +317,7 @@ def killed_router():
             made.sh(router, f"ip addr add {SUBNETS[node]}.254/24 dev net{node}; ip link set net{node} up; "
                             f"until ping -q -c 1 -W 1 {SUBNETS[node]}.1; do :; done")
 
-    return Network(made.cluster, 3, cut=lambda: take_over(5, 4), mend=lambda: take_over(4, 5))
+    return Network(made.cluster, 3, cut=lambda: take_over(5, 4), mend=lambda: take_over(4, 5), interface="net1")
 
 
 class Relays:
@@ -341,7 +361,7 @@ def relays_between_networks():
     made.rules(6, "forward", "meta l4proto tcp accept", "drop")
     relays = Relays(made, 4, 5)
     return Network(made.cluster, 3, KEYED | {"FI_CLUSTER_RELAYS": f"{SUBNETS[9]}.4,{SUBNETS[9]}.5"}, cut=lambda: relays.kill(4),
-                   mend=lambda: relays.begin(4), helpers=[relays])
+                   mend=lambda: relays.begin(4), helpers=[relays], interface="net1")
 
 
 def relay_between_translators():

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""The networks that people have, through real routers: in each of them an MPI job, a checked stream and histories of remote memory
-accesses, beside Open MPI over TCP.
+"""The networks that people have, through real routers: in each of them MPI jobs, a checked stream and histories of remote memory
+accesses, beside Open MPI over TCP and MPICH over tcp;ofi_rxm.
 
     networks.py --build BUILD [--row NAME]... [--short] [--seconds 8] [--list]
 
-Each row is a network (layouts.py). Without --short it runs: mpi_check over the provider and over TCP, one rank a node; a stream
-between the first node and the last, whose bytes are checked; random histories of remote accesses, judged. In some rows something
-happens in mid-job. `first` is the time until the first messages have gone both ways, `still` the longest time without a message
-after that. With --short it runs the rows marked short, without TCP and the larger part of mpi_check. A row that is `known` to fail
-names the reason; it counts as an error when it passes. Times are those of a machine that has other work.
+Each row is a network (layouts.py). Without --short it runs, one rank a node: mpi_check with Open MPI and MPICH, over the provider
+and over what each library has without it; a stream between the first node and the last, whose bytes are checked; random histories
+of remote accesses, and of operations on windows with both libraries, judged. In some rows something happens in mid-job. `first` is
+the time until the first messages have gone both ways, `still` the longest time without a message after that. With --short it runs
+the rows marked short, with Open MPI over the provider and the smaller part of mpi_check, and without histories. A row that is
+`known` to fail names the reason; it counts as an error when it passes. Times are those of a machine that has other work.
 """
 import argparse
 import dataclasses
@@ -16,9 +17,11 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 HERE = os.path.dirname(os.path.realpath(__file__))
 for part in ("mpi", "life"):
@@ -26,14 +29,25 @@ for part in ("mpi", "life"):
 import layouts  # noqa: E402
 import life_process  # noqa: E402
 import run_mpi  # noqa: E402
+import window_histories  # noqa: E402
 from life_process import Life, Process, virtual_nodes  # noqa: E402
 
 SIZES = (8, 1400, 20_000, 300_000)  # in less than a frame, one, several, by rendezvous
 SHORT_SECONDS, CUT_AFTER_SECONDS, AFTERWARDS_SECONDS = 1.5, 1.0, 3.0
 STILL_MAX_SECONDS = 60  # of a round of the stream; then the row has failed
 JOB_SECONDS = 150
+MPICH_ROUNDS = 5  # of mpi_check where something happens in mid-job: it is quick
+COMMAND_MAX = 15  # bytes of a program's name that the kernel keeps
 SHORT_OUTAGE, LONG_OUTAGE = 8, 45
 UNEXPECTED = "not as expected:"
+CACHE = Path(HERE).parents[1] / "build" / "cores"  # of the libraries from PyPI
+# Column of mpi_check, library, path of run_mpi.py. Only those over the provider have to pass.
+WAYS = (("Open MPI", "openmpi4", "cluster"), ("Open MPI over TCP", "openmpi4", "tcp"), ("MPICH", "mpich", "cluster"),
+        ("MPICH over tcp;ofi_rxm", "mpich", "rxm"))
+HANGS = {"rxm": ("truncation",)}  # path -> tests of mpi_check in which it hangs on every network
+# MPICH's launcher knows only IPv4.
+WINDOWS = ("openmpi5", "mpich")  # libraries of the column `windows`
+WINDOW_KINDS, WINDOW_SYNCS, WINDOW_ROUNDS = "allocate,create,dynamic", "fence,pscw,lock,flush", 8
 
 
 @dataclasses.dataclass
@@ -44,6 +58,7 @@ class Row:
     known: str = ""  # why it fails
     says: str = ""  # what the log must say then, within `still` seconds of the first message
     still: float = 3.0  # the bound, besides what happens in mid-job
+    first: float = 3.0  # the bound of the first messages
 
 
 ROWS = [
@@ -55,8 +70,10 @@ ROWS = [
     Row("VXLAN between two networks", layouts.vxlan),
     Row("tunnel like WireGuard", layouts.tunnel_without_hardware_addresses),
     Row("MTU 9000, a hop of 1500 that drops silently", layouts.narrow_silent_hop),
-    Row("asymmetric routes, each router forwards one way", layouts.asymmetric_routes, short=True),
+    Row("asymmetric routes, each router forwards one way", layouts.asymmetric_routes, short=True, first=1.0),
     Row("stateful firewall, one side may begin", layouts.one_way_firewall, short=True),
+    Row("firewalls that pass a range of ports, packet", layouts.range_of_ports_by_packet),
+    Row("firewalls that pass a range of ports, udp", layouts.range_of_ports_by_udp),
     Row("switch reboots", layouts.rebooting_switch),
     Row("three networks, one of two routers dies", layouts.killed_router, still=5.0),
     Row("address translation on one side, with a key", layouts.translation_with_a_key, short=True),
@@ -199,28 +216,67 @@ def first_warning(log):
     return found.group(1).strip() if found else ""
 
 
-def mpi(options, network, path, log):
-    """Seconds of one job."""
-    words = ["--nodes", str(network.ranks), "--ranks", str(network.ranks), "--path", path, "--provider", Life.plugin, "--seconds",
-             str(JOB_SECONDS)]
-    for setting in (*network.mca, *(network.tcp_mca if path == "tcp" else ())):
-        words += ["--mca", setting]
-    for name, value in network.settings.items():
+def job(network, library, path, program):
+    """The options of run_mpi.py for a program with one rank on each node."""
+    words = ["--library", library, "--cache", str(CACHE), "--nodes", str(network.ranks), "--ranks", str(network.ranks), "--path", path,
+             "--provider", Life.plugin, "--seconds", str(JOB_SECONDS)]
+    if library == "mpich":
+        settings = {"HYDRA_IFACE": network.interface, **(network.rxm_settings if path == "rxm" else {})}
+    else:
+        settings = {}
+        for setting in (*network.mca, *(network.tcp_mca if path == "tcp" else ())):
+            words += ["--mca", setting]
+    for name, value in {**settings, **network.settings}.items():
         words += ["--set", f"{name}={value}"]
-    program = [os.path.join(Life.build, "fabtests", "mpi", "mpi_check"), "--rounds", "1", "--timeout", str(JOB_SECONDS - 10)]
-    if options.short:
-        program += ["--only", "point"]
-    job = run_mpi.parser().parse_args([*words, "--", *program])
+    return run_mpi.parser().parse_args([*words, "--", *program])
+
+
+def finish(title, options, network, log, passed):
+    """Runs the job; returns how long it took."""
+    library = run_mpi.LIBRARIES[options.mpi]
+    program = os.path.basename(options.program[0]) + (f".{library.compiler}" if library.wheel else "")
     since = time.monotonic()
-    with Cut(network, "mpi_check"):
-        status, output, sums = run_mpi.launch(job, network.cluster)
+    with Cut(network, program[:COMMAND_MAX]) as cut:
+        status, output, sums = run_mpi.launch(options, network.cluster)
         took = time.monotonic() - since
-    log.append(f"--- mpi_check over {path}\n{output}")
-    wrong = run_mpi.missing(job, output, sums) if path == "cluster" and status == 0 else []
-    if status != 0 or "PASS mpi_check" not in output or wrong:
-        said = [line for line in output.splitlines() if line.startswith("FAIL") or "ended after" in line]
+    log.append(f"--- {title}\n{output}")
+    wrong = run_mpi.missing(options, output, sums) if options.path == "cluster" and status == 0 else []
+    if status != 0 or passed not in output or wrong:
+        said = [line.removeprefix("FAIL: ") for line in output.splitlines() if line.startswith("FAIL") or "ended after" in line]
         raise Failed("; ".join([*said[:1], *wrong[:1], first_warning(output)]).strip("; ") or f"exit status {status}")
-    return took
+    return f"{took:.1f} s" + (" (it ended too soon)" if network.cut and not cut.done.is_set() else "")
+
+
+def mpi(options, network, way, log):
+    """How long mpi_check took."""
+    title, library, path = way
+    program = "mpi_check" if library == "mpich" else os.path.join(Life.build, "fabtests", "mpi", "mpi_check")
+    rounds = MPICH_ROUNDS if network.cut and library == "mpich" else 1
+    words = [program, "--rounds", str(rounds), "--timeout", str(JOB_SECONDS - 10), *(["--only", "point"] if options.short else []),
+             *(word for test in HANGS.get(path, ()) for word in ("--skip", test))]
+    return finish(f"mpi_check: {title}", job(network, library, path, words), network, log, "PASS mpi_check")
+
+
+def windows(network, log):
+    """Random histories of operations on windows, with each library."""
+    seconds = []
+    for library in WINDOWS if network.family == 4 else WINDOWS[:1]:
+        seed = window_histories.seed_of_commit([library, network.cluster.name])
+        with tempfile.TemporaryDirectory(prefix="networks-") as directory:
+            words = ["mpi_histories", WINDOW_KINDS, WINDOW_SYNCS, str(WINDOW_ROUNDS), str(seed), directory]
+            try:
+                took = finish(f"windows: {library}, seed {seed}", job(network, library, "cluster", words), network, log,
+                              "PASS mpi_histories")
+            except Failed as failure:
+                raise Failed(f"{library}: {failure}") from failure
+            files = sorted(map(str, Path(directory).glob("*.history")))
+            done = subprocess.run([os.path.join(Life.build, "fabtests", "litmus", "judge_histories"), *files], capture_output=True,
+                                  text=True, check=False)
+        log.append(done.stdout[-6000:])
+        if done.returncode or len(files) != network.ranks:
+            raise Failed(f"{library}: the histories have no order, or are not complete")
+        seconds.append(f"{library} {took}")
+    return ", ".join(seconds)
 
 
 def histories(network, log):
@@ -246,10 +302,13 @@ def histories(network, log):
 class Result:
     """What a row shows, one cell for each part."""
 
-    def __init__(self, row):
+    def __init__(self, row, parts):
+        self.parts = parts  # empty: all
         self.row, self.cells, self.failures, self.log, self.warning = row, {}, [], [], ""
 
     def part(self, name, run, counts=True):
+        if self.parts and name not in self.parts:
+            return
         try:
             self.cells[name] = run()
         except (Failed, RuntimeError) as failure:
@@ -270,12 +329,14 @@ class Result:
             bound = self.row.still * life_process.LATE + stream.away
             if stream.still > bound:
                 raise Failed(f"no message for {stream.still:.1f} s, which is more than {bound:.1f} s")
+            if stream.first > self.row.first * life_process.LATE:
+                raise Failed(f"the first messages took {stream.first:.1f} s, which is more than {self.row.first:.1f} s")
         messages = 2 * len(SIZES) * (stream.rounds + 1)
         return f"{messages} messages, first {stream.first:.1f} s, still {stream.still:.1f} s"
 
 
 def run_row(options, row):
-    result = Result(row)
+    result = Result(row, options.parts)
     make = row.make
     if make is layouts.rebooting_switch:
         def make():
@@ -283,11 +344,12 @@ def run_row(options, row):
     network = make()
     try:
         if not (options.short and row.known):
-            result.part("mpi_check", lambda: f"{mpi(options, network, 'cluster', result.log):.1f} s")
+            for way in WAYS[:1] if options.short else WAYS if network.family == 4 else WAYS[:2]:
+                result.part(way[0], lambda way=way: mpi(options, network, way, result.log), counts=way[2] == "cluster")
         result.part("stream", lambda: result.stream(network, SHORT_SECONDS if options.short else options.seconds))
         if not options.short:
             result.part("histories", lambda: f"{histories(network, result.log):.1f} s")
-            result.part("Open MPI over TCP", lambda: f"{mpi(options, network, 'tcp', result.log):.1f} s", counts=False)
+            result.part("windows", lambda: windows(network, result.log))
     finally:
         network.down()
     result.cells["set"] = " ".join(f"{name}={value}" for name, value in network.settings.items()) or "nothing"
@@ -309,6 +371,7 @@ def arguments():
     parser.add_argument("--row", dest="rows", action="append", metavar="NAME", help="rows whose name contains this (may be repeated)")
     parser.add_argument("--short", action="store_true", help="the form of the check")
     parser.add_argument("--seconds", type=float, default=8, help="of a stream, besides what happens in it (default: %(default)s)")
+    parser.add_argument("--part", dest="parts", action="append", metavar="COLUMN", help="runs only this column (may be repeated)")
     parser.add_argument("--list", action="store_true", help="names the rows")
     parser.add_argument("--verbose", action="store_true", help="prints what the programs of each row print")
     return parser.parse_args()

@@ -107,8 +107,9 @@ _ENDPOINT = _fields({"endpoint": _fields({"endpoint": _text}, {"unexpected_messa
     "counters": _each(_number, COUNTERS_MAX), "rates": _each(_number), "peers": _all(_PEER), "operations": _all(_OPERATION),
     "stuck": _all(_text), "trouble": _text, "options": _all(_fields({}, {"from": _text}))})
 _PROCESS = _fields({"pid": _whole(0, 2**32), "command": _text, "endpoints": _all(_ENDPOINT)}, {"job": _text})
+_RELAY = _fields({"addresses": _all(_text), **dict.fromkeys(("members", "frames", "bytes", "refused", "dropped"), _number)})
 _REPORT = _fields({"card": _CARD, "load": _LOAD, "links": _all(_LINK), "findings": _all(_FINDING),
-                   "endpoints": _fields({"processes": _all(_PROCESS)}, {"trouble": _text})})
+                   "endpoints": _fields({"processes": _all(_PROCESS)}, {"trouble": _text})}, {"relay": _RELAY})
 
 
 def card(value, name):

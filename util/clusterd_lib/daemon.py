@@ -49,11 +49,11 @@ class Daemon:
         self.transport.routes = self.survey.routes
         self.endpoints = Endpoints(settings.cluster_info, self.survey.node_at)
         self.reports = Reports(self.ask, self.living)
-        self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history)
+        self.relay = Relay(settings, self.history)
+        self.view = View(self.agent, self.survey, self.endpoints, self.reports, self.history, self.relay)
         self.roles = roles.Roles(settings.look, settings.submit, settings.operate)
         self.operations = Operations(self)
         self.remote = Remote(self)
-        self.relay = Relay(settings, self.history)
         metrics = scrape.Metrics(self, self.operations.refresh_endpoints, self.operations.is_member)
         self._server = query.Server(settings.name, self.key, self.operations.answer, metrics, metrics.is_known)
         self._timer, self._due, self._tasks = None, 0.0, []

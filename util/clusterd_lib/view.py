@@ -9,17 +9,18 @@ ORDERS = {wire.NO_ORDER: "", wire.DRAIN: "drained", wire.ISOLATE: "isolated"}
 
 
 class View:
-    def __init__(self, agent, survey, endpoints, reports, history):
+    def __init__(self, agent, survey, endpoints, reports, history, relay=None):
         self._agent, self._survey, self._endpoints = agent, survey, endpoints
-        self._reports, self._history = reports, history
+        self._reports, self._history, self._relay = reports, history, relay
 
     def own_report(self):
         """What this node reports to others."""
         links = self._survey.links()
         if len(self._agent.membership.members) > MATRIX_NODES_MAX:
             links = [link for link in links if link["state"] == "down" or link["loss"] > 0.01]
+        relay = self._relay.report() if self._relay else None
         return {"card": self._survey.card(), "load": self._survey.load.latest, "links": links,
-                "findings": self._survey.findings(), "endpoints": self._endpoints.latest}
+                "findings": self._survey.findings(), "endpoints": self._endpoints.latest, **({"relay": relay} if relay else {})}
 
     def report(self, name):
         """The newest report of a node, its own for this one; None without one."""
@@ -71,10 +72,15 @@ class View:
                                  "job": process.get("job", "")})
         return rows
 
+    def relays(self):
+        """The relays of the agents, a row each, with what they have done since they began."""
+        return [{"node": name, **report["relay"]} for name in sorted(self._agent.membership.members, key=natural)
+                if (report := self.report(name) or {}).get("relay")]
+
     def everything(self, history=100):
         return {"cluster": {"seen_from": self._agent.name, "nodes": len(self._agent.membership.members)},
                 "nodes": self.nodes(), "links": self.links(), "findings": self.findings(), "endpoints": self.endpoints(),
-                "history": self._history.latest(history)}
+                "relays": self.relays(), "history": self._history.latest(history)}
 
 
 def natural(name):

@@ -1,7 +1,9 @@
 // cluster-relay: forwards sealed frames between the endpoints of jobs. The agent of a node starts it
 // (clusterd --relay), and gives it the relay keys of the jobs on its standard input: a line for each job,
 // with one or two keys in hexadecimal digits. With these keys, the program can neither open nor forge frames,
-// and it needs no privilege. It ends when its input ends, so it does not outlive the agent.
+// and it needs no privilege. It ends when its input ends, so it does not outlive the agent. On its standard
+// output it prints its addresses, one a line, and an empty line. Then it prints a line with its totals each
+// time that they have changed, at most once a second.
 //
 // Other programs may run as the same user. They must not read the keys out of this process.
 #include <poll.h>
@@ -62,6 +64,40 @@ std::vector<relay::JobRelayKeys> read_jobs(const std::shared_ptr<const crypto::C
   return jobs;
 }
 
+/// Prints the totals of the relay, as JSON.
+class TotalsPrinter {
+ public:
+  explicit TotalsPrinter(const relay::Relay& relay) : relay_(relay) {}
+
+  /// Prints the totals if they have changed and a second has passed. Returns the time in milliseconds after
+  /// which to call again even if nothing arrives, or -1.
+  int print(Time now) {
+    const Printed present{relay_.members(), relay_.totals()};
+    if (present == printed_) return -1;
+    if (now < next_) return static_cast<int>((next_ - now) / 1ms) + 1;
+    const auto number = [](std::uint64_t count) { return static_cast<unsigned long long>(count); };
+    std::printf(R"({"members": %llu, "frames": %llu, "bytes": %llu, "refused": %llu, "dropped": %llu})"
+                "\n",
+                number(present.members), number(present.totals.frames), number(present.totals.bytes),
+                number(present.totals.refused), number(present.totals.dropped));
+    std::fflush(stdout);
+    printed_ = present;
+    next_ = now + 1s;
+    return -1;
+  }
+
+ private:
+  struct Printed {
+    std::size_t members = 0;
+    relay::Totals totals;
+    bool operator==(const Printed&) const = default;
+  };
+
+  const relay::Relay& relay_;
+  Printed printed_;
+  Time next_{};
+};
+
 int run(std::uint16_t port, std::uint64_t rate_mbit) {
   StandardError log;
   os::SystemClock clock;
@@ -80,11 +116,13 @@ int run(std::uint16_t port, std::uint64_t rate_mbit) {
   for (const SocketAddress& each : server->addresses()) std::printf("%s\n", each.text().c_str());
   std::printf("\n");
   std::fflush(stdout);
+  TotalsPrinter totals(server->relay());
   for (;;) {
     const os::NextWake next = server->serve();
+    const int print_after = totals.print(clock.now());
     pollfd wanted[] = {{STDIN_FILENO, POLLIN, 0}, {next.descriptor, POLLIN, 0}};
     const bool now = next.after == Duration{0};
-    ::poll(wanted, 2, now ? 0 : -1);
+    ::poll(wanted, 2, now ? 0 : print_after);
     if (wanted[0].revents != 0) return 0;  // the agent has ended
   }
 }

@@ -172,7 +172,7 @@ bool Incarnations::operation_failed(HostNumber self, HostNumber peer, const Oper
 /// they have met since. The same holds for an operation that was begun before the peer began.
 bool Incarnations::error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const {
   const Host& other = hosts_[peer];
-  if (may_be_given_up(self, peer)) return true;
+  if (may_be_given_up(self, peer) || lacks_contact(self, peer)) return true;
   const auto lost = lost_.find({self, peer});
   const bool is_lost = lost != lost_.end() && lost->second == hosts_[self].incarnation;
   if ((other.hidden || is_lost) && !has_met(self, peer)) return true;

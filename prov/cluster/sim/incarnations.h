@@ -10,6 +10,7 @@
 // that may not fail.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -48,6 +49,8 @@ class Incarnations {
   /// hosts that have not met may give each other up, after an interruption of at least this length. A host
   /// that has never heard from a peer does not know that the peer exists.
   void expect_reboots(Duration at_least) { unmet_outage_min_ = at_least; }
+  /// After this call, two hosts may give each other up at any time.
+  void expect_no_contact(HostNumber one, HostNumber other) { no_contact_ = {one, other}; }
   /// The network begins to carry frames between two hosts in both directions, or stops doing so.
   void connection_changed(HostNumber one, HostNumber other, bool connected, Time now);
 
@@ -84,6 +87,9 @@ class Incarnations {
   bool error_permitted(HostNumber self, HostNumber peer, const OperationStart& started) const;
 
  private:
+  bool lacks_contact(HostNumber one, HostNumber other) const {
+    return no_contact_ && (no_contact_ == Pair{one, other} || no_contact_ == Pair{other, one});
+  }
   Duration outage_min(HostNumber one, HostNumber other) const {
     return has_met(one, other) && has_met(other, one) ? outage_min_ : unmet_outage_min_;
   }
@@ -146,6 +152,7 @@ class Incarnations {
   std::unordered_map<Pair, Lane, PairHash> lanes_;
   std::unordered_map<Pair, std::uint32_t, PairHash> lost_;  ///< the incarnation of `from` that lost `to`
   std::uint64_t moment_ = 0;
+  std::optional<Pair> no_contact_;
   std::unordered_map<Pair, Interruption, PairHash> interruptions_;  ///< `from` is the smaller number
   Duration outage_min_ = Duration::max();                           ///< for hosts that have met
   Duration unmet_outage_min_ = Duration::max();                     ///< for hosts that have not met

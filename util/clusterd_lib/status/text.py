@@ -69,6 +69,11 @@ class Text:
         heads = ("NODE", "JOB", "PROCESS", "ENDPOINT", "PEERS", "SENDS", "RECEIVES", "SENT AGAIN", "STUCK")
         return self._table(heads, rows) if rows else ""
 
+    def relays(self, status):
+        rows = [[row["node"], *(row[name] for name in ("members", "frames", "bytes", "refused", "dropped")), " ".join(row["addresses"])]
+                for row in status.get("relays", [])]
+        return self._table(("NODE", "MEMBERS", "FRAMES", "BYTES", "REFUSED", "DROPPED", "ADDRESSES"), rows) if rows else ""
+
     def findings(self, status):
         return "\n".join(f"{self._colour('suspect', entry['node'])}: {entry['text']}" for entry in status["findings"])
 
@@ -78,7 +83,7 @@ class Text:
 
     def everything(self, status):
         parts = [self.nodes(status), self.links(status)]
-        for head, text in (("RUNNING ENDPOINTS", self.endpoints(status)), ("FINDINGS", self.findings(status)),
+        for head, text in (("RUNNING ENDPOINTS", self.endpoints(status)), ("RELAYS", self.relays(status)), ("FINDINGS", self.findings(status)),
                            ("HISTORY", self.history(status))):
             if text:
                 parts.append(f"{head}\n{text}")

@@ -12,6 +12,7 @@
 #include "base/end_of_memory.h"
 #include "os/address_trailer.h"
 #include "os/descriptor.h"
+#include "os/first_hop.h"
 #include "os/helper_thread.h"
 #include "os/interface_watch.h"
 #include "os/neighbour_table.h"
@@ -61,6 +62,7 @@ class PacketLink final : public link::Link {
         sender_(std::move(sender)),
         own_(std::move(own)),
         mac_(interface.mac),
+        index_(interface.index),
         counters_(environment.counters),
         log_(environment.log),
         neighbours_(port_->name().family(), environment.log, overflows),
@@ -97,7 +99,14 @@ class PacketLink final : public link::Link {
  private:
   /// Returns true if this link sends frames on this path as raw Ethernet frames, and not through the UDP
   /// socket.
-  bool raw(const link::Path& path) const { return path.mac_known && !own(path.to); }
+  bool raw(const link::Path& path) {
+    return path.mac_known && !own(path.to) && (path.ethertype || leads_to(path));
+  }
+  /// Returns true if frames to the hardware address of the path reach the peer, as far as the routes tell.
+  bool leads_to(const link::Path& path) { return interface_.in_network(path.to) || first_hop_agrees(path); }
+  bool first_hop_agrees(const link::Path& path) {
+    return path.to.multicast() || first_hops_.agrees(SystemClock().now(), path, index_);
+  }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   bool avoids_table(const link::Path& path);
   std::size_t send_through_socket(std::span<const link::OutFrame> frames);
@@ -121,6 +130,7 @@ class PacketLink final : public link::Link {
   std::unique_ptr<PacketSender> sender_;
   std::vector<SocketAddress> own_;
   HardwareAddress mac_;       ///< of the interface
+  int index_;                 ///< of the interface
   bool rings_follow_ = true;  ///< the rings receive the frames to the address of the port
   int without_ring_ = 0;      ///< index of the interface whose frames the socket receives, or 0
   Counters& counters_;
@@ -129,6 +139,7 @@ class PacketLink final : public link::Link {
   std::unique_ptr<UdpSender> socket_sender_;
   NeighbourTable neighbours_;
   UnlistedPeers unlisted_;
+  FirstHops first_hops_;
   /// Frames with which sessions begin. They wait until UnlistedPeers lets them go to all hosts.
   std::deque<FirstFrame> waiting_;
   AsideReceiver aside_;
@@ -278,6 +289,8 @@ bool PacketLink::readdress_rings() {
 void PacketLink::apply(const Interface& now, bool moved) {
   own_ = interface_.addresses();
   mac_ = now.mac;
+  index_ = now.index;
+  first_hops_.forget();
   ring_->forget_source();
   if (ethertype_ring_) ethertype_ring_->forget_source();
   const SocketAddress::Family family = port_->name().family();

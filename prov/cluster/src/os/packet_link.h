@@ -14,14 +14,15 @@
 // (os/port_filter.h). The socket ignores all other frames that arrive on the ring's interface. To poll the
 // socket, the link makes a system call. Therefore it polls the socket only once in kPollsPerSocketPoll calls
 // of receive_burst(). After the socket has received a frame, the link polls it in each of the next
-// kSocketPollsAfterTraffic calls. The link also sends through the socket to addresses of
-// this host, and to a peer whose hardware address is not known. The kernel then finds the route and the
-// hardware address. The engine learns the hardware address from the frames of the peer that arrive in the
-// ring. The kernel refuses to send through the socket if its neighbour table is full. In this case the link
-// sends the frame to the last known hardware address. If none is known, the frame goes to all hosts of the
-// network, as far as UnlistedPeers allows that. Such a frame shows the sender's hardware address
-// (os/address_trailer.h), and the destination answers to this address. If the kernel refuses a frame because
-// the queue of the interface is full, the frame waits.
+// kSocketPollsAfterTraffic calls. The link also sends through the socket to addresses of this host, and to a
+// peer whose hardware address is not known. The kernel then finds the route and the hardware address. The
+// engine learns the hardware address from the frames of the peer that arrive in the ring. A peer in another
+// network shows the hardware address of a router, which is used only if the kernel's routes choose the same
+// router (os/first_hop.h). The kernel refuses to send through the socket if its neighbour table is full. In
+// this case the link sends the frame to the last known hardware address. If none is known, the frame goes to
+// all hosts of the network, as far as UnlistedPeers allows that. Such a frame shows the sender's hardware
+// address (os/address_trailer.h), and the destination answers to this address. If the kernel refuses a frame
+// because the queue of the interface is full, the frame waits.
 //
 // The EtherType path (os/packet_headers.h) has its own ring. A single socket for both EtherTypes would have
 // to accept every EtherType. The kernel gives each frame to such a socket before the administrator's ingress

@@ -51,6 +51,7 @@ struct Totals {
   std::uint64_t refused = 0;  ///< frames of strangers, and frames to nobody
   std::uint64_t dropped =
       0;  ///< frames of members that had used up their share, or that the link did not take
+  bool operator==(const Totals&) const = default;
 };
 
 class Relay {

@@ -123,6 +123,12 @@ bool TwoHosts::fill_queue(int host) const {
   return done;
 }
 
+bool TwoHosts::ip(int host, const std::string& arguments) const {
+  bool done = false;
+  on(host, [&] { done = shell("ip " + arguments); });
+  return done;
+}
+
 bool TwoHosts::await_neighbour(int host, const std::string& hardware_address) const {
   bool known = false;
   on(host, [&] {

@@ -32,6 +32,8 @@ class TwoHosts {
   /// From now on the kernel of the host refuses each frame that does not bypass the queue of its end, with
   /// ENOBUFS.
   bool fill_queue(int host) const;
+  /// What `ip ARGUMENTS` changes on the host.
+  bool ip(int host, const std::string& arguments) const;
   /// True as soon as the kernel of the host knows a neighbour by this hardware address; false after some
   /// seconds.
   bool await_neighbour(int host, const std::string& hardware_address) const;

@@ -14,6 +14,7 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
+#include "os/first_hop.h"
 #include "os/unlisted_peers.h"
 #include "wire/frame.h"
 
@@ -291,6 +292,29 @@ TEST_F(PacketLinkRings, FewFramesGoToAllHostsAtOnceAndTheNextWait) {
     all += watch.take().to_all;
     return all == kPeers;
   }));
+}
+
+/// Returns true once a packet has arrived at the host that was sent to the hardware address of the host.
+bool await_packet(UdpWatch& watch) {
+  return test::eventually([&] { return watch.take().to_host == 1; });
+}
+
+TEST_F(PacketLinkRings, TheRoutesChooseTheRouterWhicheverThePeersFramesShow) {
+  ASSERT_TRUE(hosts_->ip(0, "route add 10.99.0.0/16 via 10.77.0.2"));
+  const std::unique_ptr<Endpoint> one = open_on(0, {});
+  ASSERT_EQ(one->refusal, "");
+  UdpWatch at_router(*hosts_, 1);
+  const std::array<std::byte, 4> ip{std::byte{10}, std::byte{99}, std::byte{0}, std::byte{1}};
+  link::Path path{SocketAddress::v4(ip.data(), 9), {std::byte{2}, std::byte{9}}, true, 0};
+  one->station.poll();
+  for (int i = 0; i < 3; ++i) {  // the kernel knows the hardware address of the router after the first frame
+    one->station.send(path, {test::numbered(0, 64)});
+    ASSERT_TRUE(await_packet(at_router)) << i;
+    std::this_thread::sleep_for(FirstHops::kAskAgain);
+  }
+  path.mac = hosts_->interface(1).mac;
+  one->station.send(path, {test::numbered(0, 64)});
+  EXPECT_TRUE(await_packet(at_router));
 }
 
 TEST_F(PacketLinkRings, TheShortcutIsSeenToHaveBeenTakenAndComesBeforeWhatWasSentLater) {
