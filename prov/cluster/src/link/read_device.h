@@ -96,6 +96,8 @@ class ReadDevice {
   virtual DeviceMemoryUse memory_use() const { return {}; }
   /// Returns why the device keeps no registrations. Empty if it does.
   virtual std::string keeps_nothing_because() const { return {}; }
+  /// Returns why the device has refused memory the last time. Empty if it has never refused any.
+  virtual std::string refused_memory_because() const { return {}; }
 
   /// Begins a read. Returns false if the queue pair does not exist, or if the device refuses the read. The
   /// caller must have fewer than kReadsMax reads of this queue pair in progress.

@@ -165,7 +165,10 @@ bool ReaderConnection::read(std::uint32_t id, const carrier::ExposedMemory& from
   const bool exact = device_->device->exact();
   if (!exact && !from.checksum) return false;
   const auto memory = device_->device->add_memory(ours_.number, into, link::DeviceUse::written_here);
-  if (!memory) return false;
+  if (!memory) {
+    owner_.note_refused_memory(*device_);
+    return false;
+  }
   const Read begun{.id = id,
                    .memory = memory->handle,
                    .whole = {into, memory->local, from.address, static_cast<std::uint32_t>(from.key)},
@@ -242,7 +245,10 @@ void ReaderConnection::abandon(std::uint32_t id) {
 bool ReaderConnection::expose(std::uint32_t id, ConstBytes bytes, carrier::ExposedMemory& exposed) {
   if (theirs_ == 0 || exposed_.contains(id)) return false;
   const auto memory = device_->device->add_memory(ours_.number, bytes, link::DeviceUse::read_by_peer);
-  if (!memory) return false;
+  if (!memory) {
+    owner_.note_refused_memory(*device_);
+    return false;
+  }
   if (!enough_memory_for([&] { exposed_[id] = memory->handle; })) {
     device_->device->remove_memory(memory->handle);
     return false;
@@ -334,6 +340,14 @@ bool VerbsTransport::have(ReaderDevice& device) {
     context_.environment.log.info("%s keeps no registrations of memory: %s", device.device->name(),
                                   why.c_str());
   return true;
+}
+
+/// Warns once, because users can often mend the cause: the limit of locked memory.
+void VerbsTransport::note_refused_memory(ReaderDevice& device) const {
+  const std::string why = device.device->refused_memory_because();
+  if (!why.empty() && !std::exchange(device.said_refuses_memory, true))
+    context_.environment.log.warn("%s cannot register memory, so long messages travel in frames: %s",
+                                  device.device->name(), why.c_str());
 }
 
 void VerbsTransport::report_devices(std::vector<transport::DeviceStats>& stats) const {
