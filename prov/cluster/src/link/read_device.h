@@ -108,7 +108,7 @@ class ReadDevice {
   virtual std::size_t poll(std::span<DeviceReadEnd> ends) = 0;
 
   /// Reads the events of the device since the last call. Returns false if one of them says that the device
-  /// has failed or was removed. In this case the caller has to destroy this object.
+  /// has failed or was removed, or that its port is down. In this case the caller has to destroy this object.
   virtual bool works() = 0;
   /// Like works(). Also notices the removal of a device that reports no event, and takes longer.
   virtual bool exists() = 0;

@@ -372,7 +372,9 @@ bool VerbsReader::works() {
   bool fatal = false;
   while (library_.get_async_event(context_.get(), &event) == 0) {
     library_.ack_async_event(&event);
-    fatal |= event.event_type == IBV_EVENT_DEVICE_FATAL || event.event_type == IBV_EVENT_CQ_ERR;
+    const bool port_down =
+        event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == static_cast<int>(port_.port);
+    fatal |= port_down || event.event_type == IBV_EVENT_DEVICE_FATAL || event.event_type == IBV_EVENT_CQ_ERR;
   }
   return !fatal;
 }
@@ -384,7 +386,8 @@ bool VerbsReader::exists() {
   const PutOffCancellation off;
   ibv_port_attr attributes;
   return query_verbs_port(library_, context_.get(), port_.port, attributes) &&
-         has_verbs_gid(library_, context_.get(), port_) && has_verbs_device(library_, port_.device);
+         attributes.state == IBV_PORT_ACTIVE && has_verbs_gid(library_, context_.get(), port_) &&
+         has_verbs_device(library_, port_.device);
 }
 
 /// Reads the events of the completion channel. An event that is not read keeps the descriptor readable.
@@ -411,6 +414,10 @@ std::unique_ptr<link::ReadDevice> open_verbs_reader(const std::string& file, con
                                                     std::string& reason) {
   const std::optional<VerbsPort> port = find_verbs_port(file, interface, address, reason);
   if (!port) return nullptr;
+  if (!port->active) {
+    reason = "port " + port->name() + " is down";
+    return nullptr;
+  }
   const VerbsLibrary* const library = load_verbs_library(file, reason);
   if (library == nullptr) return nullptr;
   auto opened = std::make_unique<VerbsReader>(*library, *port, prefix_bits);

@@ -16,7 +16,7 @@ constexpr std::uint32_t kSequenceEnd = 1u << 24;  ///< also the end of the numbe
 constexpr std::uint8_t kMtuCodeMax = 5;
 constexpr unsigned kNeedsChecksums = 40;  ///< bit of a queue_pair's key: the sender's device is not exact
 constexpr const char* kRefusesReads = "its queue pair refuses reads";
-constexpr const char* kDeviceLost = "it has failed or was removed";
+constexpr const char* kDeviceLost = "it has failed, was removed, or its port is down";
 
 /// A GID travels as two numbers.
 std::uint64_t half_of(const std::array<std::byte, 16>& gid, std::size_t at) {
@@ -434,6 +434,7 @@ void VerbsTransport::transmit(transport::Turn& turn) {
 }
 
 void VerbsTransport::review(ReaderDevice& device, Time time) {
+  if (!device.device->works()) return give_back(device, kDeviceLost);
   if (time < device.ask_at) return device.device->tidy();
   device.ask_at = time + kDeviceInterval;
   if (!device.device->exists()) give_back(device, kDeviceLost);

@@ -171,6 +171,8 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
  private:
   friend class ReaderConnection;
 
+  /// How often the transport reads the events of a device: a port that is down is left before a read has to
+  /// fail.
   static constexpr Duration kReviewInterval = 100ms;
   /// How often the transport asks whether the device still exists. The kernel may delay the removal of a
   /// device until no process has the device open.

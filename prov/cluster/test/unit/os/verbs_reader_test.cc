@@ -126,6 +126,21 @@ TEST_F(VerbsReader, ADeviceWhoseGidHasMovedMustBeOpenedAgain) {
   EXPECT_TRUE(here_->exists());
 }
 
+TEST_F(VerbsReader, ADeviceWhosePortIsDownMustBeOpenedAgain) {
+  connect();
+  EXPECT_TRUE(here_->works());
+  {
+    const Set down("FAKE_VERBS_PORT", "down");
+    EXPECT_FALSE(here_->works());
+    EXPECT_FALSE(there_->exists());
+    std::string reason;
+    EXPECT_EQ(open(reason), nullptr);
+    EXPECT_NE(reason.find("is down"), std::string::npos) << reason;
+  }
+  connect();
+  EXPECT_TRUE(here_->exists());
+}
+
 TEST_F(VerbsReader, SaysWhyItRefusesMemory) {
   connect();
   EXPECT_EQ(here_->refused_memory_because(), "");
