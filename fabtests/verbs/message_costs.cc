@@ -14,6 +14,7 @@
 #include <rdma/fi_tagged.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -111,7 +112,7 @@ namespace {
 void complete(Side& one, Side& other, int completions) {
   for (int tries = 0; completions > 0; ++tries) {
     if (tries == kReadsMax) check("a completion", -FI_ETIMEDOUT);
-    usleep(kSleep);
+    usleep(kSleep << std::min(tries / 2, 7));
     const ssize_t got = counted_read(tries % 2 == 0 ? other : one);
     ++reads;
     found_nothing += got <= 0 ? 1 : 0;
