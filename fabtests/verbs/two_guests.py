@@ -58,15 +58,17 @@ class Jobs(unittest.TestCase):
     def judge(self, done, *patterns):
         status, said = done
         end = "\n".join(line for line in said.splitlines() if "Opening" not in line)[-6000:]
-        self.assertEqual(status, 0, end)
+        if status != 0:
+            print(end, file=sys.stderr, flush=True)
+        self.assertEqual(status, 0)
         for pattern in patterns:
-            self.assertRegex(said, pattern, end)
+            self.assertTrue(re.search(pattern, said), f"nothing says {pattern}; {end}")
 
     def open_mpi(self, nodes=NODES, more=(), skipped=()):
         library = LIBRARIES["openmpi4"]
         environment = {**OURS, "FI_PROVIDER_PATH": Life.plugin, **dict(more)}
         line = ["mpirun", "--allow-run-as-root", "-np", len(nodes), "-host", ",".join(nodes), "--mca", "plm_rsh_agent", SSH,
-                "--mca", "oob_tcp_if_include", "eth0,eth2", "--mca", "osc", library.windows["cluster"], "--mca", "mpi_yield_when_idle", "1",
+                "--mca", "oob_tcp_if_include", "eth0", "--mca", "osc", library.windows["cluster"], "--mca", "mpi_yield_when_idle", "1",
                 *library.words["cluster"]]
         for name in environment:
             line += ["-x", name]
@@ -84,7 +86,7 @@ class Jobs(unittest.TestCase):
 
     def test_mixed_nodes(self):
         """Two nodes have a device, the third one has none. The third is in the same kernel as the second."""
-        self.judge(self.open_mpi((*NODES, PLAIN), {"FI_CLUSTER_LINK": "auto", "FI_CLUSTER_IFACE": "10.97.0.0/24", "FI_CLUSTER_SHM": "no"}),
+        self.judge(self.open_mpi((*NODES, PLAIN), {"FI_CLUSTER_LINK": "auto", "FI_CLUSTER_SHM": "no"}),
                    "PASS mpi_check", "to queue pair .* works", "reads its long messages", "no RDMA device")
 
     def test_mpich(self):
@@ -103,7 +105,7 @@ class Jobs(unittest.TestCase):
         self.judge(output_of(line, environment), "PASS mpi_check", "to queue pair .* works", "reads its long messages")
 
     def test_pingpong(self):
-        words = ["fi_pingpong", "-e", "rdm", "-I", "100", "-S", "all", "-p", "cluster"]
+        words = ["fi_pingpong", "-e", "rdm", "-I", "20", "-S", "1048576", "-p", "cluster"]
         environment = {**OURS, "FI_PROVIDER_PATH": Life.plugin}
         with subprocess.Popen(there(words, environment), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
             deadline = lived() + LISTENS_SECONDS
@@ -111,7 +113,7 @@ class Jobs(unittest.TestCase):
                 time.sleep(1)
             server.kill()
         print(*re.findall(r"^(?:bytes|64 |4k|64k|1m).*", done[1], re.MULTILINE), sep="\n", flush=True)
-        self.judge(done, "to queue pair .* works", r"(?m)^1m ")
+        self.judge(done, "to queue pair .* works", r"(?m)^1m\s")
 
 
 class Streams(verbs_test.Verbs):
