@@ -16,6 +16,7 @@ import unittest
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
+os.environ.setdefault("LIFE_PATIENCE", "3")  # four interpreted processors share those of this machine
 sys.path[:0] = [str(HERE), str(HERE.parent / "life"), str(HERE.parent / "mpi")]
 import verbs_test  # noqa: E402
 from life_process import LATE, Life, Process, acquaint, lived  # noqa: E402
