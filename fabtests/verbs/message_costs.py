@@ -55,13 +55,17 @@ def main():
     parser.add_argument("--plugin", required=True)
     parser.add_argument("--messages", type=int, default=100)
     parser.add_argument("--functions", type=int, default=0, metavar="N", help="show the N dearest functions of each provider")
+    parser.add_argument("--providers", default=",".join(PROVIDERS), help="(default: %(default)s)")
     parser.add_argument("program")
     parser.add_argument("addresses", nargs=2)
     options = parser.parse_args()
     if shutil.which("valgrind") is None:
         print("needs valgrind (Debian: valgrind): not run")
         return 77
-    counted = {provider: count(provider, options) for provider in PROVIDERS}
+    counted = {provider: count(provider, options) for provider in options.providers.split(",")}
+    if len(counted) == 1:
+        print(counted)
+        return 0
     print("| both sides of | " + " | ".join(PROVIDERS) + " | reads |\n|---|" + "---:|" * (len(PROVIDERS) + 1))
     dearer = False
     for part, what in PARTS.items():
