@@ -32,4 +32,7 @@ sysctl -qw net.core.netdev_max_backlog=150
 "$build/fabtests/conformance/conformance" --gtest_brief=1 --gtest_filter=Message.BothWaysAtOnce --gtest_repeat=4
 sysctl -qw net.core.netdev_max_backlog="$backlog"
 
+# Random histories of remote accesses, judged. With FILTER the run is to be short.
+[ $# -gt 1 ] || "$build/fabtests/litmus/histories" --gtest_brief=1 --batches 2 --sides 2 --seed-of "$(date +%F)"
+
 python3 "$here/verbs_test.py" --build "$build" --program "$build/fabtests/life/life_peer" --devices verbs0 verbs1

@@ -43,6 +43,9 @@ _OB1 = ("--mca", "pml", "ob1", "--mca", "btl")
 # Waiting ranks yield, as Open MPI does by itself when it knows that ranks outnumber processors.
 _YIELD = ("--mca", "mpi_yield_when_idle", "1")
 _PACKET, _UDP = {"FI_CLUSTER_LINK": "packet"}, {"FI_CLUSTER_LINK": "udp"}
+# UCX drops datagrams by bytes that soft-RoCE leaves undefined: the first of the routing header, before an IPv4 header. Its reliable queue
+# pairs connect by datagrams, too.
+_UCX_UD = {"UCX_UD_VERBS_ETH_DGID_CHECK": "n"}
 _VERBS = {"FI_CLUSTER_LINK": "verbs", "FI_CLUSTER_SHM": "no"}  # both devices may belong to one node
 
 _KNOWN = [
@@ -59,9 +62,10 @@ _KNOWN = [
     Transport("psm3", (INSIDE, BETWEEN), "fabric", "psm3", environment={"PSM3_HAL": "sockets"}),
     Transport("ucx", (INSIDE,), "ucx", environment={"UCX_TLS": "shm,self"}),
     Transport("ucx", (BETWEEN,), "ucx", environment={"UCX_TLS": "tcp,self"}),
-    Transport("verbs", (BETWEEN,), "fabric", "verbs;ofi_rxm", needs_address=True, device=True),
-    Transport("ucx/rc", (BETWEEN,), "ucx", environment={"UCX_TLS": "rc_verbs,self"}, device=True),
-    Transport("ucx/ud", (BETWEEN,), "ucx", environment={"UCX_TLS": "ud_verbs,self"}, device=True),
+    # ofi_rxm asks for a completion queue for 256 peers, which is longer than the 32,767 entries of soft-RoCE.
+    Transport("verbs", (BETWEEN,), "fabric", "verbs;ofi_rxm", needs_address=True, environment={"FI_UNIVERSE_SIZE": "2"}, device=True),
+    Transport("ucx/rc", (BETWEEN,), "ucx", environment={"UCX_TLS": "rc,self", **_UCX_UD}, device=True),
+    Transport("ucx/ud", (BETWEEN,), "ucx", environment={"UCX_TLS": "ud,self", **_UCX_UD}, device=True),
     Transport("mpi:cluster", (INSIDE,), "mpi", "cluster", arguments=_CM),
     Transport("mpi:cluster/packet", (BETWEEN,), "mpi", "cluster", environment=_PACKET, arguments=_CM),
     Transport("mpi:cluster/udp", (BETWEEN,), "mpi", "cluster", environment=_UDP, arguments=_CM),

@@ -96,6 +96,8 @@ class ReadDevice {
   virtual DeviceMemoryUse memory_use() const { return {}; }
   /// Returns why the device keeps no registrations. Empty if it does.
   virtual std::string keeps_nothing_because() const { return {}; }
+  /// Returns why the device has refused memory the last time. Empty if it has never refused any.
+  virtual std::string refused_memory_because() const { return {}; }
 
   /// Begins a read. Returns false if the queue pair does not exist, or if the device refuses the read. The
   /// caller must have fewer than kReadsMax reads of this queue pair in progress.
@@ -106,7 +108,7 @@ class ReadDevice {
   virtual std::size_t poll(std::span<DeviceReadEnd> ends) = 0;
 
   /// Reads the events of the device since the last call. Returns false if one of them says that the device
-  /// has failed or was removed. In this case the caller has to destroy this object.
+  /// has failed or was removed, or that its port is down. In this case the caller has to destroy this object.
   virtual bool works() = 0;
   /// Like works(). Also notices the removal of a device that reports no event, and takes longer.
   virtual bool exists() = 0;

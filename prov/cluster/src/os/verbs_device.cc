@@ -12,11 +12,15 @@
 
 #include "os/cancellation.h"
 #include "os/descriptor.h"
+#include "os/next_hop.h"
 
 namespace cluster::os {
 namespace {
 
 constexpr std::size_t kGidsMax = 1024;
+/// The beginning of the GID of an IPv4 address.
+constexpr std::array<std::byte, 12> kV4Mapped{
+    {{}, {}, {}, {}, {}, {}, {}, {}, {}, {}, std::byte{0xff}, std::byte{0xff}}};
 
 /// The devices of this node, as long as the object exists.
 class Devices {
@@ -39,7 +43,7 @@ class Devices {
 std::array<std::byte, SocketAddress::kGidBytes> gid_of(const SocketAddress& address) {
   std::array<std::byte, SocketAddress::kGidBytes> gid{};
   const ConstBytes ip = address.ip();
-  if (ip.size() == 4) gid[10] = gid[11] = std::byte{0xff};
+  if (ip.size() == 4) std::ranges::copy(kV4Mapped, gid.begin());
   std::copy(ip.begin(), ip.end(), gid.end() - static_cast<std::ptrdiff_t>(ip.size()));
   return gid;
 }
@@ -87,6 +91,7 @@ std::optional<VerbsPort> port_with(const VerbsLibrary& library, ibv_context* con
     VerbsPort found;
     found.port = entry.port_num;
     found.gid_index = entry.gid_index;
+    found.interface = entry.ndev_ifindex;
     found.gid = SocketAddress::queue_pair(wanted.data(), 0);
     found.active = attributes.state == IBV_PORT_ACTIVE;
     found.mtu = mtu_bytes(attributes.active_mtu);
@@ -120,6 +125,19 @@ bool query_verbs_port(const VerbsLibrary& library, ibv_context* context, unsigne
   // another name for this call.
   auto* const fields = reinterpret_cast<_compat_ibv_port_attr*>(&out);
   return library.query_port(context, static_cast<std::uint8_t>(port), fields) == 0;
+}
+
+bool has_verbs_gid(const VerbsLibrary& library, ibv_context* context, const VerbsPort& port) {
+  std::array<std::byte, SocketAddress::kGidBytes> gid;
+  std::ranges::copy(port.gid.ip(), gid.begin());
+  const std::optional<VerbsPort> found = port_with(library, context, port.interface, gid);
+  return found && found->port == port.port && found->gid_index == port.gid_index;
+}
+
+bool can_reach_gid(const VerbsPort& port, const std::array<std::byte, SocketAddress::kGidBytes>& gid) {
+  if (port.interface == 0) return true;
+  const bool v4 = std::equal(kV4Mapped.begin(), kV4Mapped.end(), gid.begin());
+  return hardware_address_known(ConstBytes(gid).subspan(v4 ? kV4Mapped.size() : 0), port.interface);
 }
 
 /// The interface may have another index than before, because a driver that is loaded again makes it anew.

@@ -31,6 +31,8 @@ constexpr std::size_t kSendBatch = link::kBurstMax;
 constexpr unsigned kPollsPerLook = 256;
 constexpr Duration kPortInterval = 100ms;
 constexpr Duration kHandleRetry = 1s;
+/// How often the link asks whether the kernel knows the hardware address of a peer.
+constexpr Duration kResolveRetry = 100ms;
 /// At most once per interval, the link checks whether the device still exists. It checks only when the engine
 /// reads path errors, or when sends get no answer, because the check is slow.
 constexpr Duration kListInterval = 500ms;
@@ -71,10 +73,10 @@ class VerbsLink final : public link::Link {
 
  private:
   /// The address handle for frames to one queue pair. The handle is null if the device has refused to create
-  /// it.
+  /// it, or if the kernel does not know the hardware address of the peer.
   struct Handle {
     ibv_ah* handle = nullptr;
-    Time made{};
+    Time again_at{};  ///< when the link may create another handle
   };
   struct Retired {
     ibv_ah* handle;
@@ -153,8 +155,6 @@ bool VerbsLink::open(std::string& reason) {
   return true;
 }
 
-/// The device resolves the peer's hardware address when it creates the handle. The device rarely has to wait,
-/// because first contact over IP has just resolved the same address.
 ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
   ibv_ah_attr attributes{};
   std::memcpy(attributes.grh.dgid.raw, to.ip().data(), SocketAddress::kGidBytes);
@@ -166,17 +166,20 @@ ibv_ah* VerbsLink::make_handle(const SocketAddress& to) {
 }
 
 /// Returns the handle for the peer, or null if there is none. After two timeouts in a row, creates a new
-/// handle, because the peer may have another hardware address.
+/// handle, because the peer may have another hardware address. The kernel resolves this address while the
+/// link creates the handle. So the link does that only when the kernel need not wait for the peer's answer:
+/// frames to other peers would wait as well.
 ibv_ah* VerbsLink::handle_of(const link::Path& to) {
-  const auto [place, is_new] = handles_.try_emplace(to.to);
-  Handle& known = place->second;
+  Handle& known = handles_[to.to];
   const bool doubtful = known.handle == nullptr || to.doubts > 1;
-  if (!is_new && !doubtful) [[likely]]
+  if (!doubtful) [[likely]]
     return known.handle;
-  const Time now = environment_.clock.now();
-  if (!is_new && now < known.made + kHandleRetry) return known.handle;
-  ibv_ah* const made = make_handle(to.to);
-  known.made = now;
+  if (environment_.clock.now() < known.again_at) return known.handle;
+  std::array<std::byte, SocketAddress::kGidBytes> gid;
+  std::ranges::copy(to.to.ip(), gid.begin());
+  const bool ready = can_reach_gid(port_, gid);
+  ibv_ah* const made = ready ? make_handle(to.to) : nullptr;
+  known.again_at = environment_.clock.now() + (ready ? kHandleRetry : kResolveRetry);
   if (made == nullptr) return known.handle;
   if (known.handle != nullptr) retired_.push_back({known.handle, posted_});
   return known.handle = made;
@@ -390,6 +393,9 @@ void VerbsLink::on_event(const ibv_async_event& event) {
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR: return fail("the queue pair has failed");
+    case IBV_EVENT_GID_CHANGE:
+      if (!has_verbs_gid(library_, queue_.context(), port_)) fail("its GID is no longer the same");
+      return;
     case IBV_EVENT_PORT_ERR:
       if (event.element.port_num == static_cast<int>(port_.port)) set_port_up(false);
       return;
@@ -436,6 +442,7 @@ void VerbsLink::come_back() {
   if (!found || !found->active || found->mtu < port_.mtu) return;
   port_.port = found->port;
   port_.gid_index = found->gid_index;
+  port_.interface = found->interface;
   std::string reason;
   if (!open(reason)) return release();
   *state_ = VerbsState::active;

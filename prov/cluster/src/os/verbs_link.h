@@ -36,7 +36,8 @@ struct VerbsPort {
   std::string device;  ///< "rxe0"
   unsigned port = 1;
   unsigned gid_index = 0;
-  SocketAddress gid;  ///< with queue pair 0
+  std::uint32_t interface = 0;  ///< the index of the interface with the GID; 0: unknown
+  SocketAddress gid;            ///< with queue pair 0
   bool active = false;
   std::size_t mtu = 0;           ///< bytes; the longest frame
   std::uint64_t speed_mbit = 0;  ///< 0: unknown

@@ -33,13 +33,13 @@ std::uint16_t folded_sum(const std::byte* words, std::size_t count) {
   return static_cast<std::uint16_t>(sum);
 }
 
+}  // namespace
+
 std::string failed_with(const char* what, int error) {
   const bool locked = error == ENOMEM || error == EPERM;
   return std::string(what) + ": " + error_text(error) +
          (locked ? " (raise the limit of locked memory, \"ulimit -l\")" : "");
 }
-
-}  // namespace
 
 DeviceMemory::DeviceMemory(std::size_t size) : size_(size) {
   void* const made = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

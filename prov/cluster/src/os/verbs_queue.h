@@ -48,6 +48,10 @@ class ChildrenClose {
   std::vector<int> numbers_;
 };
 
+/// Returns a text about the call `what` that has failed with `error`, an errno. The text names the remedy if
+/// the limit of locked memory may be the cause.
+std::string failed_with(const char* what, int error);
+
 /// Makes calls on a descriptor of the library return at once. Returns false on failure.
 bool set_nonblocking(int descriptor);
 

@@ -90,6 +90,7 @@ class VerbsReader final : public link::ReadDevice, private Pinner {
   }
   link::DeviceMemoryUse memory_use() const override;
   std::string keeps_nothing_because() const override { return keeps_nothing_because_; }
+  std::string refused_memory_because() const override { return refused_memory_because_; }
   bool read(std::uint32_t queue_pair, const link::DeviceRead& read) override;
   std::size_t poll(std::span<link::DeviceReadEnd> ends) override;
   bool works() override;
@@ -130,6 +131,7 @@ class VerbsReader final : public link::ReadDevice, private Pinner {
   VerbsHandle<ibv_cq> ends_;
   std::unordered_map<std::uint32_t, Pair> pairs_;
   std::string keeps_nothing_because_;
+  std::string refused_memory_because_;
   std::optional<PinCache> cache_;
   std::unordered_map<std::uint32_t, Memory> memory_;  ///< by handle
   std::uint64_t last_serial_ = 0;
@@ -168,7 +170,7 @@ bool VerbsReader::open(std::string& reason) {
   Pinner& pinner = *this;
   cache_.emplace(pinner, MemoryWatch::of_process(keeps_nothing_because_), limits_of_cache());
   const auto done = [&](bool made, const char* what) {
-    if (!made) reason = name_ + ": " + what + ": " + error_text(errno);
+    if (!made) reason = name_ + ": " + failed_with(what, errno);
     return made;
   };
   context_ = open_verbs_device(library_, port_.device);
@@ -237,6 +239,7 @@ bool VerbsReader::connect(const link::QueuePairEnd& ours, const link::QueuePairE
   Pair* const pair = find(ours.number);
   if (pair == nullptr) return false;
   const PutOffCancellation off;
+  if (!can_reach_gid(port_, peer.gid)) return false;
   ibv_qp_attr attributes{};
   attributes.qp_state = IBV_QPS_RTR;
   attributes.path_mtu = static_cast<ibv_mtu>(std::min(ours.mtu, peer.mtu));
@@ -309,6 +312,7 @@ bool VerbsReader::pin(Pin& pin) {
     pin.registration = made;
     pin.writable = (access & IBV_ACCESS_LOCAL_WRITE) != 0;
     if (made != nullptr) return true;
+    refused_memory_because_ = failed_with("ibv_reg_mr", errno);
     if (wanted == needed) break;
   }
   return false;
@@ -368,7 +372,9 @@ bool VerbsReader::works() {
   bool fatal = false;
   while (library_.get_async_event(context_.get(), &event) == 0) {
     library_.ack_async_event(&event);
-    fatal |= event.event_type == IBV_EVENT_DEVICE_FATAL || event.event_type == IBV_EVENT_CQ_ERR;
+    const bool port_down =
+        event.event_type == IBV_EVENT_PORT_ERR && event.element.port_num == static_cast<int>(port_.port);
+    fatal |= port_down || event.event_type == IBV_EVENT_DEVICE_FATAL || event.event_type == IBV_EVENT_CQ_ERR;
   }
   return !fatal;
 }
@@ -380,6 +386,7 @@ bool VerbsReader::exists() {
   const PutOffCancellation off;
   ibv_port_attr attributes;
   return query_verbs_port(library_, context_.get(), port_.port, attributes) &&
+         attributes.state == IBV_PORT_ACTIVE && has_verbs_gid(library_, context_.get(), port_) &&
          has_verbs_device(library_, port_.device);
 }
 
@@ -407,6 +414,10 @@ std::unique_ptr<link::ReadDevice> open_verbs_reader(const std::string& file, con
                                                     std::string& reason) {
   const std::optional<VerbsPort> port = find_verbs_port(file, interface, address, reason);
   if (!port) return nullptr;
+  if (!port->active) {
+    reason = "port " + port->name() + " is down";
+    return nullptr;
+  }
   const VerbsLibrary* const library = load_verbs_library(file, reason);
   if (library == nullptr) return nullptr;
   auto opened = std::make_unique<VerbsReader>(*library, *port, prefix_bits);

@@ -16,7 +16,7 @@ constexpr std::uint32_t kSequenceEnd = 1u << 24;  ///< also the end of the numbe
 constexpr std::uint8_t kMtuCodeMax = 5;
 constexpr unsigned kNeedsChecksums = 40;  ///< bit of a queue_pair's key: the sender's device is not exact
 constexpr const char* kRefusesReads = "its queue pair refuses reads";
-constexpr const char* kDeviceLost = "it has failed or was removed";
+constexpr const char* kDeviceLost = "it has failed, was removed, or its port is down";
 
 /// A GID travels as two numbers.
 std::uint64_t half_of(const std::array<std::byte, 16>& gid, std::size_t at) {
@@ -165,7 +165,10 @@ bool ReaderConnection::read(std::uint32_t id, const carrier::ExposedMemory& from
   const bool exact = device_->device->exact();
   if (!exact && !from.checksum) return false;
   const auto memory = device_->device->add_memory(ours_.number, into, link::DeviceUse::written_here);
-  if (!memory) return false;
+  if (!memory) {
+    owner_.note_refused_memory(*device_);
+    return false;
+  }
   const Read begun{.id = id,
                    .memory = memory->handle,
                    .whole = {into, memory->local, from.address, static_cast<std::uint32_t>(from.key)},
@@ -242,7 +245,10 @@ void ReaderConnection::abandon(std::uint32_t id) {
 bool ReaderConnection::expose(std::uint32_t id, ConstBytes bytes, carrier::ExposedMemory& exposed) {
   if (theirs_ == 0 || exposed_.contains(id)) return false;
   const auto memory = device_->device->add_memory(ours_.number, bytes, link::DeviceUse::read_by_peer);
-  if (!memory) return false;
+  if (!memory) {
+    owner_.note_refused_memory(*device_);
+    return false;
+  }
   if (!enough_memory_for([&] { exposed_[id] = memory->handle; })) {
     device_->device->remove_memory(memory->handle);
     return false;
@@ -336,6 +342,14 @@ bool VerbsTransport::have(ReaderDevice& device) {
   return true;
 }
 
+/// Warns once, because users can often mend the cause: the limit of locked memory.
+void VerbsTransport::note_refused_memory(ReaderDevice& device) const {
+  const std::string why = device.device->refused_memory_because();
+  if (!why.empty() && !std::exchange(device.said_refuses_memory, true))
+    context_.environment.log.warn("%s cannot register memory, so long messages travel in frames: %s",
+                                  device.device->name(), why.c_str());
+}
+
 void VerbsTransport::report_devices(std::vector<transport::DeviceStats>& stats) const {
   for (const ReaderDevice& each : devices_) {
     if (each.device == nullptr) continue;
@@ -420,6 +434,7 @@ void VerbsTransport::transmit(transport::Turn& turn) {
 }
 
 void VerbsTransport::review(ReaderDevice& device, Time time) {
+  if (!device.device->works()) return give_back(device, kDeviceLost);
   if (time < device.ask_at) return device.device->tidy();
   device.ask_at = time + kDeviceInterval;
   if (!device.device->exists()) give_back(device, kDeviceLost);

@@ -57,6 +57,7 @@ struct ReaderDevice {
   Time open_at{};                                                    ///< when the device may be opened again
   Time ask_at{};
   bool said_keeps_nothing = false;
+  bool said_refuses_memory = false;
 };
 
 /// The queue pair for one peer.
@@ -170,6 +171,8 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
  private:
   friend class ReaderConnection;
 
+  /// How often the transport reads the events of a device: a port that is down is left before a read has to
+  /// fail.
   static constexpr Duration kReviewInterval = 100ms;
   /// How often the transport asks whether the device still exists. The kernel may delay the removal of a
   /// device until no process has the device open.
@@ -183,6 +186,7 @@ class VerbsTransport final : public transport::Transport, private transport::Wak
   void review(ReaderDevice& device, Time now);
   /// The next review asks the device.
   void suspect(ReaderDevice& device) { device.ask_at = review_at_ = Time{}; }
+  void note_refused_memory(ReaderDevice& device) const;
   bool have_place();
   static bool add(ReaderDevice& device, ReaderConnection& connection, std::uint32_t queue_pair);
   static void remove(ReaderDevice& device, std::uint32_t queue_pair);

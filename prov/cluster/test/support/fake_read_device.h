@@ -115,6 +115,9 @@ class FakeReadDevice final : public link::ReadDevice {
   }
   void remove_memory(std::uint32_t handle) override { fabric_.memory.erase(handle); }
   std::string keeps_nothing_because() const override { return "it is a fake"; }
+  std::string refused_memory_because() const override {
+    return fabric_.takes_read && fabric_.takes_written ? "" : "a test says so";
+  }
   bool read(std::uint32_t queue_pair, const link::DeviceRead& read) override {
     if (fabric_.gone || fabric_.pairs.at(queue_pair).refuses) return false;
     const std::size_t number = fabric_.reads++;

@@ -19,6 +19,7 @@
 //   FAKE_VERBS_MTU     code of the MTU, 1 to 5; 3 (1024 bytes) if unset
 //   FAKE_VERBS_SOFT    if set, the device has the vendor number of soft-RoCE
 //   FAKE_VERBS_PORT    down: the ports are not active
+//   FAKE_VERBS_GID     index of the GID with RoCE version 2; 2 if unset
 //
 // Faults of FAKE_VERBS_FAULT, when an endpoint posts its Nth send:
 //
@@ -26,6 +27,7 @@
 //   vanish         it disappears in silence
 //   unlist         it carries nothing and is not listed any more, but answers, as soft-RoCE does
 //   port_down      the port is down for half a second
+//   move_gid       the GID gets another index, and the device says so
 //   send_error     a send completes with an error
 //   send_silence   no further send leaves or completes, but the device is there
 //   receive_error  a receive completes with an error
@@ -206,6 +208,7 @@ struct Registration {
 std::map<std::uint32_t, ibv_mr*> registrations;
 std::mutex registrations_mutex;  // also held while bytes are copied: whoever forgets memory waits for that
 bool unlisted = false;           // in the next list alone
+std::uint32_t moved_gid = 0;     // how far the index of the GID with RoCE version 2 has moved
 std::uint32_t next_key = 77;
 
 constexpr std::uint64_t kPage = 4096;
@@ -292,12 +295,21 @@ void flush(QueuePair* queue) {
   kick(queue);
 }
 
+std::uint32_t index_of_gid() {
+  const char* const set = std::getenv("FAKE_VERBS_GID");
+  return moved_gid + (set == nullptr ? 2 : static_cast<std::uint32_t>(std::atoi(set)));
+}
+
 void begin_fault(Context* context, const std::string& name) {
   if (name == "send_error") context->send_error_due = true;
   if (name == "send_silence") context->sends_nothing = true;
   if (name == "receive_error") context->receive_error_due = true;
   if (name == "post_error") context->post_error_due = true;
   if (name == "unlist") context->unlisted = unlisted = true;
+  if (name == "move_gid") {
+    ++moved_gid;
+    tell(context, IBV_EVENT_GID_CHANGE);
+  }
   if (name == "port_down") context->port_up_at = Clock::now() + kPortDownFor;
   if (name != "remove" && name != "vanish") return;
   context->gone = true;
@@ -752,7 +764,8 @@ int modify_reliable(QueuePair* queue, const ibv_qp_attr& wanted, int mask) {
   if (mask != (needed | IBV_QP_STATE) || state != queue->base.state + 1) return EINVAL;
   if (state == IBV_QPS_INIT && wanted.qp_access_flags != IBV_ACCESS_REMOTE_READ) return EINVAL;
   if (state == IBV_QPS_RTR) {
-    if (wanted.ah_attr.is_global == 0 || wanted.ah_attr.grh.sgid_index != 2 || wanted.max_dest_rd_atomic == 0)
+    if (wanted.ah_attr.is_global == 0 || wanted.ah_attr.grh.sgid_index != index_of_gid() ||
+        wanted.max_dest_rd_atomic == 0)
       return EINVAL;
     in_addr peer{};
     std::memcpy(&peer, wanted.ah_attr.grh.dgid.raw + 12, sizeof peer);
@@ -889,7 +902,7 @@ ssize_t _ibv_query_gid_table(ibv_context* context, ibv_gid_entry* out, std::size
   const auto* const mine = whole<Context>(context);
   for (std::uint32_t i = 0; i < 3; ++i) {
     out[i] = {};
-    out[i].gid_index = i;
+    out[i].gid_index = i == 2 ? index_of_gid() : i;
     out[i].port_num = 1;
     out[i].gid_type = i == 1 ? IBV_GID_TYPE_ROCE_V1 : IBV_GID_TYPE_ROCE_V2;
     out[i].ndev_ifindex = mine->interface;
@@ -1062,7 +1075,7 @@ int ibv_destroy_qp(ibv_qp* qp) {
 
 ibv_ah* ibv_create_ah(ibv_pd* domain, ibv_ah_attr* attributes) {
   if (fails("ibv_create_ah")) return nullptr;
-  if (attributes->is_global == 0 || attributes->grh.sgid_index != 2) {
+  if (attributes->is_global == 0 || attributes->grh.sgid_index != index_of_gid()) {
     errno = EINVAL;
     return nullptr;
   }

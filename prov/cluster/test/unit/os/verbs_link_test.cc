@@ -242,6 +242,25 @@ TEST_F(VerbsLink, APortThatIsDownComesBack) {
   }));
 }
 
+TEST_F(VerbsLink, AGidThatMovesIsFoundAgain) {
+  const Variable set("FAKE_VERBS_FAULT", "move_gid@5");
+  open_both();
+  const auto look = [&] {
+    left().link->before_sleep();
+    left().poll();
+    return left().link->has_carrier();
+  };
+  send_until([&] { return !look(); });
+  EXPECT_NE(left().world.log.text().find("its GID is no longer the same"), std::string::npos);
+  EXPECT_TRUE(test::eventually(look));
+  EXPECT_TRUE(test::eventually([&] {
+    left().send_once(to_right_, {numbered(77, 64)});
+    left().poll();
+    const std::vector<Numbered> frames = right().poll();
+    return !frames.empty() && frames.back().number == 77;
+  })) << "address handles of the new index";
+}
+
 TEST_F(VerbsLink, APeerWithoutAnAddressHandleLosesItsFrames) {
   open_both();
   const Variable fails("FAKE_VERBS_FAIL", "ibv_create_ah");

@@ -117,6 +117,39 @@ TEST_F(VerbsReader, ReachesItsOwnSubnet) {
   EXPECT_FALSE(here_->reaches(peer)) << "an IPv6 address";
 }
 
+TEST_F(VerbsReader, ADeviceWhoseGidHasMovedMustBeOpenedAgain) {
+  connect();
+  EXPECT_TRUE(here_->exists());
+  const Set moved("FAKE_VERBS_GID", "7");
+  EXPECT_FALSE(here_->exists());
+  connect();
+  EXPECT_TRUE(here_->exists());
+}
+
+TEST_F(VerbsReader, ADeviceWhosePortIsDownMustBeOpenedAgain) {
+  connect();
+  EXPECT_TRUE(here_->works());
+  {
+    const Set down("FAKE_VERBS_PORT", "down");
+    EXPECT_FALSE(here_->works());
+    EXPECT_FALSE(there_->exists());
+    std::string reason;
+    EXPECT_EQ(open(reason), nullptr);
+    EXPECT_NE(reason.find("is down"), std::string::npos) << reason;
+  }
+  connect();
+  EXPECT_TRUE(here_->exists());
+}
+
+TEST_F(VerbsReader, SaysWhyItRefusesMemory) {
+  connect();
+  EXPECT_EQ(here_->refused_memory_because(), "");
+  const Set fails("FAKE_VERBS_FAIL", "ibv_reg_mr");
+  const Set full("FAKE_VERBS_ERRNO", std::to_string(ENOMEM));
+  EXPECT_FALSE(here_->add_memory(ours_.number, got_, DeviceUse::written_here));
+  EXPECT_NE(here_->refused_memory_because().find("ulimit -l"), std::string::npos);
+}
+
 TEST_F(VerbsReader, ReadsWhatThePeerExposes) {
   connect();
   EXPECT_EQ(ours_.mtu, 3);

@@ -87,6 +87,8 @@ TEST_F(VerbsTransportTest, WhatADeviceRefusesTravelsInFrames) {
     EXPECT_EQ(a->counters().device_reads_failed, ++failed);
     fabric.*able = true;
   }
+  EXPECT_EQ(a->logged("cannot register memory"), 1u);
+  EXPECT_EQ(b->logged("cannot register memory"), 1u);
   exchange(kLong, 8);
   EXPECT_EQ(a->counters().device_reads, 2u) << "the queue pair has not suffered";
 }
