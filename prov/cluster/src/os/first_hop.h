@@ -1,24 +1,20 @@
 // Finds out whether frames to a peer in another network may go to the hardware address that the peer's frames
 // have shown. It is the address of the router by which those frames came. Routes may be asymmetric: this
 // router need not forward frames to the peer. So before a link sends to this address for the first time, it
-// asks the kernel which router the routes choose. If that is another router, the kernel sends the frames.
+// asks the kernel which router the routes choose. If that is another router, the kernel sends the frames. If the
+// kernel has no route, only the shown address can help.
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <unordered_map>
 
 #include "base/address.h"
 #include "base/units.h"
 #include "link/link.h"
-#include "os/packet_headers.h"
+#include "os/next_hop.h"
 
 namespace cluster::os {
-
-/// Returns the hardware address to which the kernel sends frames for `to` through the interface with this
-/// index. Returns nothing if the kernel does not know it yet, or if the kernel does not answer the question
-/// (before Linux 5.0).
-std::optional<HardwareAddress> first_hop(const SocketAddress& to, int interface);
 
 class FirstHops {
  public:
@@ -26,16 +22,16 @@ class FirstHops {
   /// frames that the kernel sends make it learn the address.
   static constexpr Duration kAskAgain = 10ms;
   /// After this many such answers in a row, the hardware address that the peer's frames show is used.
-  static constexpr unsigned kUnknownMax = 5;
+  static constexpr unsigned kUnresolvedMax = 5;
   /// Time until the next question if the routes choose another router. An administrator may change routes.
   static constexpr Duration kAskSeldom = 10s;
-  using Ask = std::optional<HardwareAddress> (*)(const SocketAddress& to, int interface);
+  using Ask = NextHop (*)(ConstBytes ip, std::uint32_t interface);
 
-  explicit FirstHops(Ask ask = first_hop) : ask_(ask) {}
+  explicit FirstHops(Ask ask = next_hop) : ask_(ask) {}
 
   /// Returns true if frames may go to the hardware address of the path. Once this is so, it remains so for
   /// all paths to this peer: a router that takes the place of another one shows its own hardware address.
-  bool agrees(Time now, const link::Path& path, int interface);
+  bool agrees(Time now, const link::Path& path, std::uint32_t interface);
   /// Called after the interface has changed.
   void forget() { entries_.clear(); }
 
@@ -44,7 +40,7 @@ class FirstHops {
 
   struct Entry {
     bool agrees = false;
-    unsigned unknown = 0;  ///< answers in a row that the kernel did not know the address
+    unsigned unresolved = 0;  ///< answers in a row that the kernel did not know the address
     Time ask_at{};
   };
 

@@ -105,7 +105,8 @@ class PacketLink final : public link::Link {
   /// Returns true if frames to the hardware address of the path reach the peer, as far as the routes tell.
   bool leads_to(const link::Path& path) { return interface_.in_network(path.to) || first_hop_agrees(path); }
   bool first_hop_agrees(const link::Path& path) {
-    return path.to.multicast() || first_hops_.agrees(SystemClock().now(), path, index_);
+    return path.to.multicast() ||
+           first_hops_.agrees(SystemClock().now(), path, static_cast<std::uint32_t>(index_));
   }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   bool avoids_table(const link::Path& path);

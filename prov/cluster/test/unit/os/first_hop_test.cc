@@ -14,11 +14,11 @@ namespace {
 using Family = SocketAddress::Family;
 
 constexpr HardwareAddress kLeft{std::byte{2}}, kRight{std::byte{4}};
-constexpr int kInterface = 3;
-std::optional<HardwareAddress> answer;
+constexpr std::uint32_t kInterface = 3;
+NextHop answer;
 unsigned asked = 0;
 
-std::optional<HardwareAddress> told(const SocketAddress&, int interface) {
+NextHop told(ConstBytes, std::uint32_t interface) {
   EXPECT_EQ(interface, kInterface);
   ++asked;
   return answer;
@@ -27,7 +27,7 @@ std::optional<HardwareAddress> told(const SocketAddress&, int interface) {
 class FirstHopsTest : public ::testing::Test {
  protected:
   FirstHopsTest() {
-    answer = kLeft;
+    answer = {NextHop::State::resolved, kLeft};
     asked = 0;
   }
   bool agrees(const HardwareAddress& mac) { return hops_.agrees(now_, {peer_, mac, true, 0}, kInterface); }
@@ -45,7 +45,7 @@ TEST_F(FirstHopsTest, TheRouterOfTheRoutesIsUsedAndNobodyAsksAgain) {
 
 TEST_F(FirstHopsTest, AnotherRouterIsNotUsedUntilTheRoutesChange) {
   EXPECT_FALSE(agrees(kRight));
-  answer = kRight;
+  answer.hardware_address = kRight;
   now_ += FirstHops::kAskSeldom - 1ns;
   EXPECT_FALSE(agrees(kRight));
   EXPECT_EQ(asked, 1u);
@@ -55,21 +55,26 @@ TEST_F(FirstHopsTest, AnotherRouterIsNotUsedUntilTheRoutesChange) {
 }
 
 TEST_F(FirstHopsTest, TheKernelMayLearnTheAddressLater) {
-  answer = std::nullopt;
+  answer = {NextHop::State::unresolved};
   EXPECT_FALSE(agrees(kLeft));
   EXPECT_FALSE(agrees(kLeft));
   EXPECT_EQ(asked, 1u);
-  answer = kLeft;
+  answer = {NextHop::State::resolved, kLeft};
   now_ += FirstHops::kAskAgain;
   EXPECT_TRUE(agrees(kLeft));
 }
 
 TEST_F(FirstHopsTest, IfTheKernelNeverKnowsTheShownAddressIsUsed) {
-  answer = std::nullopt;
-  for (unsigned i = 1; i < FirstHops::kUnknownMax; ++i) {
+  answer = {NextHop::State::unresolved};
+  for (unsigned i = 1; i < FirstHops::kUnresolvedMax; ++i) {
     EXPECT_FALSE(agrees(kLeft)) << i;
     now_ += FirstHops::kAskAgain;
   }
+  EXPECT_TRUE(agrees(kLeft));
+}
+
+TEST_F(FirstHopsTest, WithoutARouteTheShownAddressIsUsedAtOnce) {
+  answer = {NextHop::State::untold};
   EXPECT_TRUE(agrees(kLeft));
 }
 
@@ -92,7 +97,8 @@ class KernelsFirstHop : public ::testing::Test {
   }
   std::optional<HardwareAddress> hop_to(const SocketAddress& to) {
     std::optional<HardwareAddress> hop;
-    hosts_->on(0, [&] { hop = first_hop(to, hosts_->interface(0).index); });
+    const auto interface = static_cast<std::uint32_t>(hosts_->interface(0).index);
+    hosts_->on(0, [&] { hop = next_hop(to.ip(), interface).hardware_address; });
     return hop;
   }
   void make_known(Family family) {

@@ -306,14 +306,15 @@ TEST_F(PacketLinkRings, TheRoutesChooseTheRouterWhicheverThePeersFramesShow) {
   UdpWatch at_router(*hosts_, 1);
   const std::array<std::byte, 4> ip{std::byte{10}, std::byte{99}, std::byte{0}, std::byte{1}};
   link::Path path{SocketAddress::v4(ip.data(), 9), {std::byte{2}, std::byte{9}}, true, 0};
+  const auto send = [&] { hosts_->on(0, [&] { one->station.send(path, {test::numbered(0, 64)}); }); };
   one->station.poll();
   for (int i = 0; i < 3; ++i) {  // the kernel knows the hardware address of the router after the first frame
-    one->station.send(path, {test::numbered(0, 64)});
+    send();
     ASSERT_TRUE(await_packet(at_router)) << i;
     std::this_thread::sleep_for(FirstHops::kAskAgain);
   }
   path.mac = hosts_->interface(1).mac;
-  one->station.send(path, {test::numbered(0, 64)});
+  send();
   EXPECT_TRUE(await_packet(at_router));
 }
 

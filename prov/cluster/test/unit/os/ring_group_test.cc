@@ -314,9 +314,8 @@ TEST_F(RingGroups, ALinkThatGoesDownAndUpChangesNoNumbers) {
 }
 
 TEST_F(RingGroups, EndpointsWithOnePortAndTwoAddresses) {
-  hosts_->on(0, [&] {
-    EXPECT_EQ(std::system(("ip addr add 10.99.0.7/24 dev " + hosts_->interface(0).name).c_str()), 0);
-  });
+  ASSERT_TRUE(hosts_->ip(0, "addr add 10.99.0.7/24 dev " + hosts_->interface(0).name));
+  ASSERT_TRUE(hosts_->ip(1, "route add 10.99.0.0/24 dev " + hosts_->interface(1).name));
   open_sender();
   const std::unique_ptr<Station> one = open_station(*hosts_, 0);
   const Interface interface = hosts_->interface(0);
