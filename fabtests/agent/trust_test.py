@@ -78,7 +78,7 @@ class Cards(unittest.TestCase):
     def test_what_a_process_says_does_not_move_it_to_another_node(self):
         endpoint = {"endpoint": {"endpoint": "e"}, "node": "b", "pid": 1, "job": "42", "command": "init"}
         latest = {"processes": [{"pid": 7, "command": "a", "job": "", "endpoints": [endpoint]}]}
-        seen = view.View(types.SimpleNamespace(name="a", membership=types.SimpleNamespace(members={"a": None})), None, None, None, None)
+        seen = view.View(types.SimpleNamespace(name="a", membership=types.SimpleNamespace(members={"a": None})), None, None, None, None, None)
         with mock.patch.object(seen, "own_report", lambda: {"endpoints": latest}):
             row = seen.endpoints()[0]
         self.assertEqual([row[name] for name in ("node", "pid", "command", "job")], ["a", 7, "a", ""])

@@ -9,7 +9,7 @@ ORDERS = {wire.NO_ORDER: "", wire.DRAIN: "drained", wire.ISOLATE: "isolated"}
 
 
 class View:
-    def __init__(self, agent, survey, endpoints, reports, history, relay=None):
+    def __init__(self, agent, survey, endpoints, reports, history, relay):
         self._agent, self._survey, self._endpoints = agent, survey, endpoints
         self._reports, self._history, self._relay = reports, history, relay
 
@@ -18,7 +18,7 @@ class View:
         links = self._survey.links()
         if len(self._agent.membership.members) > MATRIX_NODES_MAX:
             links = [link for link in links if link["state"] == "down" or link["loss"] > 0.01]
-        relay = self._relay.report() if self._relay else None
+        relay = self._relay.report()
         return {"card": self._survey.card(), "load": self._survey.load.latest, "links": links,
                 "findings": self._survey.findings(), "endpoints": self._endpoints.latest, **({"relay": relay} if relay else {})}
 

@@ -17,8 +17,8 @@
 namespace cluster::sim {
 namespace {
 
-/// After so many seconds of processor time a run counts as hung. It waits for nothing, and on a busy machine real
-/// time may pass without it.
+/// After so many seconds of processor time a run counts as hung. A run waits for nothing, so on a busy machine
+/// real time says little.
 constexpr itimerval kRunLimit = {.it_interval = {}, .it_value = {.tv_sec = 300, .tv_usec = 0}};
 constexpr double kProgressSeconds = 10;
 

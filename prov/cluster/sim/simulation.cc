@@ -152,8 +152,8 @@ void Simulation::add_translator(std::uint64_t seed, FaultPlan& faults) {
       incident.duration = std::min(incident.duration, peer_timeout_ / 4);
   }
   description_ += ", host " + std::to_string(host) + " behind a translator";
-  // The calls of the host compete with the siege for space at host 0. Until host 0 has taken one, it does not know
-  // the source of the host.
+  // The calls of the host compete with the siege for space at host 0. Until host 0 has taken one, it does not
+  // know the source of the host.
   if (attack_ == AttackKind::siege && host != 0) cluster_.oracle.incarnations().expect_no_contact(0, host);
 }
 

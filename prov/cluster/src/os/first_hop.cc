@@ -5,7 +5,7 @@
 namespace cluster::os {
 
 /// If there is no memory for an entry, the hardware address of the path is used.
-bool FirstHops::agrees(Time now, const link::Path& path, std::uint32_t interface) {
+bool FirstHops::agrees(Clock& clock, const link::Path& path, std::uint32_t interface) {
   const SocketAddress host = path.to.with_port(0);
   auto found = entries_.find(host);
   if (found == entries_.end()) {
@@ -13,7 +13,9 @@ bool FirstHops::agrees(Time now, const link::Path& path, std::uint32_t interface
     if (!enough_memory_for([&] { found = entries_.try_emplace(host).first; })) return true;
   }
   Entry& its = found->second;
-  if (its.agrees || now < its.ask_at) return its.agrees;
+  if (its.agrees) return true;
+  const Time now = clock.now();
+  if (now < its.ask_at) return false;
   const NextHop hop = ask_(path.to.ip(), interface);
   const bool unresolved = hop.state == NextHop::State::unresolved;
   its.unresolved = unresolved ? its.unresolved + 1 : 0;

@@ -1,8 +1,8 @@
 // Finds out whether frames to a peer in another network may go to the hardware address that the peer's frames
 // have shown. It is the address of the router by which those frames came. Routes may be asymmetric: this
 // router need not forward frames to the peer. So before a link sends to this address for the first time, it
-// asks the kernel which router the routes choose. If that is another router, the kernel sends the frames. If the
-// kernel has no route, only the shown address can help.
+// asks the kernel which router the routes choose. If that is another router, the kernel sends the frames. If
+// the kernel has no route, only the shown address can help.
 #pragma once
 
 #include <cstddef>
@@ -10,6 +10,7 @@
 #include <unordered_map>
 
 #include "base/address.h"
+#include "base/environment.h"
 #include "base/units.h"
 #include "link/link.h"
 #include "os/next_hop.h"
@@ -31,7 +32,7 @@ class FirstHops {
 
   /// Returns true if frames may go to the hardware address of the path. Once this is so, it remains so for
   /// all paths to this peer: a router that takes the place of another one shows its own hardware address.
-  bool agrees(Time now, const link::Path& path, std::uint32_t interface);
+  bool agrees(Clock& clock, const link::Path& path, std::uint32_t interface);
   /// Called after the interface has changed.
   void forget() { entries_.clear(); }
 

@@ -1,8 +1,8 @@
-// What the kernel knows about the next host on the way to an IP address: the router that its routes choose, or
-// the host with this address itself.
+// What the kernel knows about the next host on the way to an IP address: the router that its routes choose,
+// or the host with this address itself.
 //
-// Some calls of libibverbs make the kernel resolve a hardware address, and wait up to one second for the answer.
-// A caller that must not wait asks here before such a call.
+// Some calls of libibverbs make the kernel resolve a hardware address, and wait up to one second for the
+// answer. A caller that must not wait asks here before such a call.
 #pragma once
 
 #include <cstdint>
@@ -27,8 +27,9 @@ struct NextHop {
 /// `ip`: 4 or 16 bytes. `interface`: the index of the interface that packets to `ip` leave.
 NextHop next_hop(ConstBytes ip, std::uint32_t interface);
 
-/// Returns false if the kernel would have to wait for the hardware address of the next host. In this case, this
-/// function makes the kernel resolve the address, without waiting for it. Returns true if the kernel does not say.
+/// Returns false if the kernel would have to wait for the hardware address of the next host. In this case,
+/// this function makes the kernel resolve the address, without waiting for it. Returns true if the kernel does
+/// not say.
 bool hardware_address_known(ConstBytes ip, std::uint32_t interface);
 
 }  // namespace cluster::os

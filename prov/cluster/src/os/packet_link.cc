@@ -103,10 +103,10 @@ class PacketLink final : public link::Link {
     return path.mac_known && !own(path.to) && (path.ethertype || leads_to(path));
   }
   /// Returns true if frames to the hardware address of the path reach the peer, as far as the routes tell.
-  bool leads_to(const link::Path& path) { return interface_.in_network(path.to) || first_hop_agrees(path); }
-  bool first_hop_agrees(const link::Path& path) {
-    return path.to.multicast() ||
-           first_hops_.agrees(SystemClock().now(), path, static_cast<std::uint32_t>(index_));
+  bool leads_to(const link::Path& path) {
+    SystemClock clock;
+    return interface_.in_network(path.to) || path.to.multicast() ||
+           first_hops_.agrees(clock, path, static_cast<std::uint32_t>(index_));
   }
   bool own(const SocketAddress& name) const { return has_host(own_, name); }
   bool avoids_table(const link::Path& path);

@@ -7,6 +7,7 @@
 
 #include "conformance/link_station.h"
 #include "conformance/two_hosts.h"
+#include "support/fake_environment.h"
 
 namespace cluster::os {
 namespace {
@@ -30,10 +31,10 @@ class FirstHopsTest : public ::testing::Test {
     answer = {NextHop::State::resolved, kLeft};
     asked = 0;
   }
-  bool agrees(const HardwareAddress& mac) { return hops_.agrees(now_, {peer_, mac, true, 0}, kInterface); }
+  bool agrees(const HardwareAddress& mac) { return hops_.agrees(clock_, {peer_, mac, true, 0}, kInterface); }
 
   FirstHops hops_{told};
-  Time now_{};
+  test::FakeClock clock_;
   SocketAddress peer_ = test::loopback(Family::v4).with_port(9);
 };
 
@@ -46,10 +47,10 @@ TEST_F(FirstHopsTest, TheRouterOfTheRoutesIsUsedAndNobodyAsksAgain) {
 TEST_F(FirstHopsTest, AnotherRouterIsNotUsedUntilTheRoutesChange) {
   EXPECT_FALSE(agrees(kRight));
   answer.hardware_address = kRight;
-  now_ += FirstHops::kAskSeldom - 1ns;
+  clock_.advance(FirstHops::kAskSeldom - 1ns);
   EXPECT_FALSE(agrees(kRight));
   EXPECT_EQ(asked, 1u);
-  now_ += 1ns;
+  clock_.advance(1ns);
   EXPECT_TRUE(agrees(kRight));
   EXPECT_EQ(asked, 2u);
 }
@@ -60,7 +61,7 @@ TEST_F(FirstHopsTest, TheKernelMayLearnTheAddressLater) {
   EXPECT_FALSE(agrees(kLeft));
   EXPECT_EQ(asked, 1u);
   answer = {NextHop::State::resolved, kLeft};
-  now_ += FirstHops::kAskAgain;
+  clock_.advance(FirstHops::kAskAgain);
   EXPECT_TRUE(agrees(kLeft));
 }
 
@@ -68,7 +69,7 @@ TEST_F(FirstHopsTest, IfTheKernelNeverKnowsTheShownAddressIsUsed) {
   answer = {NextHop::State::unresolved};
   for (unsigned i = 1; i < FirstHops::kUnresolvedMax; ++i) {
     EXPECT_FALSE(agrees(kLeft)) << i;
-    now_ += FirstHops::kAskAgain;
+    clock_.advance(FirstHops::kAskAgain);
   }
   EXPECT_TRUE(agrees(kLeft));
 }
