@@ -78,7 +78,7 @@ class Browser:
 
     def until(self, job, *states):
         for _ in range(200):
-            state = re.search(r'id="job-state" class="state ([a-z]+)"', self.ask("GET", job + "/part")[1]).group(1)
+            state = re.search(r'id="job-state"[^>]* class="state ([a-z]+)"', self.ask("GET", job + "/part")[1]).group(1)
             if state in states:
                 break
             time.sleep(0.1)
@@ -87,10 +87,12 @@ class Browser:
 sh("useradd -m -s /bin/sh sam; echo sam:right | chpasswd; useradd -m old; echo old:right | chpasswd; chage -E 0 old")
 sh("ip link set lo up; ip link add d0 type veth peer name d1; ip link set d1 up; ip addr add 10.9.0.1/24 dev d0; ip link set d0 up")
 sh("systemctl start dbus.socket dbus systemd-tmpfiles-setup; rm -f /run/nologin; systemctl start clusterd.socket clusterd cluster-page")
-for _ in range(100):
+for _ in range(300):
     if "cluster-page: https" in sh("journalctl -u cluster-page") and "1 rails" in sh("journalctl -u clusterd"):
         break
     time.sleep(0.2)
+else:
+    sys.exit("the services have not started: " + sh("journalctl -o cat -u cluster-page -u clusterd"))
 found["taken"] = taken()
 sh("systemctl stop clusterd")
 found["taken while no agent runs"] = taken()
@@ -197,8 +199,8 @@ class Booted(unittest.TestCase):
 
         copied = os.path.join(root, "opt", "cluster")
         shutil.copytree(os.path.join(TOP, "util"), os.path.join(copied, "util"))
-        if os.path.isdir(os.path.join(TOP, "build", "page-assets")):
-            shutil.copytree(os.path.join(TOP, "build", "page-assets"), os.path.join(copied, "build", "page-assets"))
+        subprocess.run([sys.executable, "-B", "-m", "cluster_page_lib.assets", os.path.join(copied, "build", "page-assets")], check=True,
+                       stdout=subprocess.DEVNULL, env={**os.environ, "PYTHONPATH": os.path.join(TOP, "util")})
         shutil.copy(os.path.join(TOP, "CMakeLists.txt"), copied)
         for name in ("clusterd.service", "clusterd.socket", "cluster-page.service"):
             shutil.copy(os.path.join(TOP, "packaging", name), os.path.join(root, "etc", "systemd", "system"))

@@ -38,7 +38,7 @@ class Batch(unittest.TestCase):
             self.assertLess(time.monotonic(), deadline, what)
 
     def state(self, browser, job):
-        return re.search(r'id="job-state" class="state (\w+)"', browser.get(job).text).group(1)
+        return re.search(r'id="job-state"[^>]* class="state (\w+)"', browser.get(job).text).group(1)
 
     def run_to_end(self, browser, **fields):
         job = browser.post("/jobs/new", {**FORM, **fields}).headers["location"]

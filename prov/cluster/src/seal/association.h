@@ -170,6 +170,8 @@ class Association {
   enum class Begin : std::uint8_t { at_first, anywhere };
   /// Opens a whole sealed frame from the peer in place. See seal() for `clear`.
   Verdict open(Bytes frame, std::size_t clear = 0, Begin begin = Begin::at_first);
+  /// Returns the largest counter of a frame that has opened.
+  std::uint64_t newest_opened() const { return window_.newest(); }
   /// Returns the tag of an association response: a response from this side if `ours`, else one from the peer.
   Tag authenticate_response(bool ours, ConstBytes message) const;
 
@@ -179,6 +181,9 @@ class Association {
   bool listed = false;
   /// True once a later incarnation of the peer, behind the same translator, has taken the peer's place.
   bool superseded = false;
+  /// True while frames of the peer arrive from an address that it lists, and no later incarnation has taken
+  /// its place. Nothing that comes over a router displaces such a peer.
+  bool keeps_its_place() const { return listed && !superseded && !sources.any_used(); }
   ObservedSources sources;         ///< other addresses from which the peer's frames arrive
   std::uint64_t last_request = 0;  ///< the largest number of a request from this incarnation of the peer
   /// Before this time, this side sends no further notice that the peer's frames do not open.

@@ -258,8 +258,8 @@ bool AssociationExchange::may_come_from(Time now, const Association& association
   }
   Route* const route = table_.find_route(name);
   const Association* const known = route != nullptr ? route->current : nullptr;
-  const bool at_listed_address = known != nullptr && known->listed && !known->sources.any_used();
-  if (!at_listed_address || known->peer().salt == association.peer().salt) return true;
+  const bool taken = known != nullptr && known->keeps_its_place();
+  if (!taken || known->peer().salt == association.peer().salt) return true;
   link::Path path = link::without_mac(source);
   path.to = name;
   request(now, *route, path);
@@ -296,9 +296,7 @@ SocketAddress AssociationExchange::asked_for(const AssociationFrame& response, c
   const SocketAddress known = translation_.known_as(source);
   if (contains(addresses, known)) return answers(known) ? known : SocketAddress{};
   const auto found = std::ranges::find_if(addresses, answers);
-  if (found == addresses.end()) return {};
-  const Association* const current = table_.route(*found).current;
-  return current == nullptr || !current->sources.any_used() ? *found : SocketAddress{};
+  return found != addresses.end() ? *found : SocketAddress{};
 }
 
 Association* AssociationExchange::on_response(const AssociationFrame& frame, ConstBytes bytes,
@@ -323,8 +321,17 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
     ++counters.refused_forged;
     return nullptr;
   }
-  const bool translated = asked != from.to && asked == translation_.known_as(from.to);
-  translated ? translation_.prove_by_response(*known, from) : table_.make_current(*known, asked);
+  const Association* const current = table_.route(asked).current;
+  if (asked != from.to && asked == translation_.known_as(from.to)) {
+    translation_.prove_by_response(*known, from);
+  } else if (asked != from.to && current != nullptr && current->sources.any_used()) {
+    if (!translation_.succeed(*known, *current, asked, from.link)) {
+      ++counters.refused_replayed;
+      return nullptr;
+    }
+  } else {
+    table_.make_current(*known, asked);
+  }
   return known;
 }
 

@@ -47,6 +47,10 @@ struct Route {
   /// Counters of the last keep-alives that this side has sent, 0 for an answered one.
   std::array<std::uint64_t, 16> keep_alives{};
   unsigned next_keep_alive = 0;
+  /// Association::newest_opened() when the last keep-alive was answered from an unknown source, and how many
+  /// such answers have come since then (SealedLink::ask_who_answers()).
+  std::uint64_t opened = 0;
+  unsigned answers_since_opened = 0;
   std::vector<WaitingFrame> waiting;
   Time waiting_since{};
 };

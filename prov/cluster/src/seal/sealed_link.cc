@@ -1,6 +1,7 @@
 #include "seal/sealed_link.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstring>
 #include <new>
@@ -383,7 +384,28 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
   *std::ranges::find(route->keep_alives, counter) = 0;
   const bool known = address == translation_.known_as(from.to);
   if (address != from.to) sender = {known ? table_.behind(from.to) : nullptr, false, address};
+  if (!known) ask_who_answers(*route, address, from);
   return true;
+}
+
+/// Called when a keep-alive to the address was answered from a source that this side does not know. A router
+/// has replaced the source, so the process that answers may be the peer's successor. The successor's notices
+/// come from such a source as well. This side cannot use them, because they do not show whose they are. An
+/// association request shows it: the response names the process that answers. A peer that computes cannot
+/// read the requests, so it gets fewer of them: at the first answer without a frame, the second, the fourth,
+/// and then at every eighth.
+void SealedLink::ask_who_answers(Route& route, const SocketAddress& address, const link::Path& from) {
+  if (route.current == nullptr) return;
+  if (const std::uint64_t opened = route.current->newest_opened(); opened != route.opened) {
+    route.opened = opened;
+    route.answers_since_opened = 0;
+    return;
+  }
+  const unsigned answers = ++route.answers_since_opened;
+  if (!std::has_single_bit(answers) && answers % 8 != 0) return;
+  link::Path path = link::without_mac(from);
+  path.to = address;
+  exchange_.request(now(), route, path);
 }
 
 /// Marks an ICMP error as vouched if it quotes one of our association requests. Only hosts on the path know

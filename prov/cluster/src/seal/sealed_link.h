@@ -113,6 +113,7 @@ class SealedLink final : public link::Link {
   link::Path path_of(const Sender& sender, const link::Path& from) const;
   bool accept_alive(ConstBytes frame, const wire::FrameHeader& header, const link::Path& from,
                     Sender& sender);
+  void ask_who_answers(Route& route, const SocketAddress& address, const link::Path& from);
 
   std::unique_ptr<link::Link> inner_;
   const Credentials credentials_;

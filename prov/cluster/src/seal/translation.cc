@@ -14,13 +14,12 @@ bool Translation::may_use(const Association& association, const link::Path& sour
 }
 
 /// Returns true if the association may seal the frames of this route. An association whose frames arrive from
-/// a listed address keeps its route. Two incarnations behind one translator follow each other, and never
-/// alternate.
+/// a listed address keeps its route until a later incarnation has proved one of its other addresses. Two
+/// incarnations behind one translator follow each other, and never alternate.
 bool Translation::may_displace(const Association& association, const Route& route) const {
   const Association* const current = route.current;
   if (current == nullptr || current->peer().salt == association.peer().salt) return true;
-  const bool at_listed_address = current->listed && !current->sources.any_used();
-  return !at_listed_address && !association.superseded;
+  return !current->keeps_its_place() && !association.superseded;
 }
 
 /// The rails of two sides are paired by their position, if nothing else decides
@@ -107,6 +106,24 @@ void Translation::prove_by_response(Association& association, const link::Path& 
   source.listed = static_cast<std::size_t>(std::ranges::find(addresses, address) - addresses.begin());
   if (before == nullptr || source.listed == addresses.size()) return association.sources.remove(from.to);
   prove(association, source);
+}
+
+bool Translation::succeed(Association& successor, const Association& before, const SocketAddress& asked,
+                          std::uint8_t link) {
+  if (successor.superseded || successor.peer().salt == before.peer().salt) return false;
+  const auto place = [&](const Association& of) {
+    const auto& addresses = of.peer().addresses;
+    return static_cast<std::size_t>(std::ranges::find(addresses, asked) - addresses.begin());
+  };
+  const ObservedSource* const way = before.sources.way_to(place(before), link);
+  if (way == nullptr) {
+    table_.make_current(successor, asked);
+    return true;
+  }
+  ObservedSource& source = successor.sources.note(way->address, link);
+  source.listed = place(successor);
+  prove(successor, source);
+  return true;
 }
 
 void Translation::on_listed(Association& association, const link::Path& from) {

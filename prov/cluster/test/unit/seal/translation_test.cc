@@ -54,7 +54,7 @@ class TranslationTest : public test::EngineTest {
       forward(outside, to, packet.bytes);
       return true;
     }
-    if (to == outside || to == kB) {
+    if (to == outside || to == kB || to == still_open) {
       if (to == kB && closed && packet.from != kB && !inward_) return true;
       KeepAliveAnswer answer;
       if (answer_keep_alive(credentials_, packet.bytes, kB, answer)) {
@@ -107,7 +107,16 @@ class TranslationTest : public test::EngineTest {
     return frames;
   }
 
+  /// b ends without a word, and its successor calls nobody.
+  void replace_silently(std::unique_ptr<Node>& b) {
+    on_the_way_out = [](ConstBytes) { return true; };
+    b.reset();
+    on_the_way_out = nullptr;
+    b = node(kB, kA, 1'000'000'000);
+  }
+
   SocketAddress outside = kRouter;
+  SocketAddress still_open;  ///< another source under which the router forwards frames to b
   bool closed = true;
   bool answers = true;  ///< the keep-alive responder of b
   /// Sees each frame of b before the router does. Returns true if it does not pass.
@@ -214,6 +223,56 @@ TEST_F(TranslationTest, APeerThatWasCalledDirectlyMayRestartBehindTheRouter) {
   b = node(kB, kA, 1'000'000'000);
   exchange(*b, *a);
   exchange(*a, *b);
+}
+
+/// The notices of the successor come from a source that a does not know. Its answers to keep-alives do not
+/// keep the session of its predecessor alive.
+TEST_F(TranslationTest, ASuccessorThatCallsNobodyIsFoundByItsAnswers) {
+  closed = false;
+  outside = kB;
+  const auto a = node(kA, kB);
+  auto b = node(kB, kA);
+  exchange(*a, *b);
+  outside = kRouter;
+  replace_silently(b);
+  a->send();
+  for (int i = 0; i < 3000 && a->counters().sessions_closed == 0; ++i) pass(*a, *b);
+  EXPECT_EQ(a->counters().sessions_closed, 1u);
+  exchange(*a, *b);
+}
+
+/// The router forwards what comes to its earlier port, but sends from another one.
+TEST_F(TranslationTest, ASuccessorBehindAnEarlierPortIsFound) {
+  const auto a = node(kA, kB);
+  auto b = node(kB, kA);
+  exchange(*b, *a);
+  exchange(*a, *b);
+  still_open = kRouter;
+  outside = kRouter.with_port(40001);
+  replace_silently(b);
+  a->send();
+  for (int i = 0; i < 3000 && a->counters().sessions_closed == 0; ++i) pass(*a, *b);
+  EXPECT_EQ(a->counters().sessions_closed, 1u);
+  exchange(*a, *b);
+}
+
+/// A peer that computes reads no requests, which would fill its socket.
+TEST_F(TranslationTest, APeerThatComputesGetsFewRequests) {
+  closed = false;
+  outside = kB;
+  const auto a = node(kA, kB);
+  const auto b = node(kB, kA);
+  exchange(*a, *b);
+  outside = kRouter;
+  a->send();
+  seen.clear();
+  for (int i = 0; i < 6000; ++i) {
+    clock.advance(10ms);
+    a->engine.poll();
+  }
+  const std::size_t answered = sent_to(kA, wire::FrameKind::alive);
+  EXPECT_GT(answered, 40u);
+  EXPECT_LE(sent_to(kB, wire::FrameKind::association_request), 4 + answered / 8);
 }
 
 /// The router says that it knows no such port. The process of b lives, and its next frame shows the new port.
@@ -553,6 +612,20 @@ TEST_F(TranslatedRoutesTest, AnIncarnationThatWasNeverProvedDisplacesNoLaterOne)
   EXPECT_EQ(network.carried, 0u) << "it is not even asked";
   EXPECT_FALSE(gets(next, kForged));
   EXPECT_EQ(network.carried, 1u) << "a later one is asked";
+}
+
+/// The later incarnation has proved one address, so it is asked at the other one as well.
+TEST_F(TranslatedRoutesTest, ALaterIncarnationMayProveTheOtherAddresses) {
+  Association& former = add(1, {kB, kC});
+  Association& present = add(2, {kB, kC});
+  table.make_current(former, kB);
+  EXPECT_FALSE(gets(present, kRouter));
+  EXPECT_EQ(network.carried, 0u) << "nothing shows that the former one is over";
+  ObservedSource& source = present.sources.note(kForged, 1);
+  source.listed = 1;
+  table.prove(present, source);
+  EXPECT_FALSE(gets(present, kRouter)) << "answers would be sealed for the former one";
+  EXPECT_EQ(network.carried, 1u) << "it is asked";
 }
 
 TEST_F(TranslatedRoutesTest, AnOwnAddressIsNoSource) {
