@@ -43,6 +43,17 @@ Costs costs() {
   return now;
 }
 
+/// Returns for how many descriptors the kernel's table of this process has space.
+long descriptor_table() {
+  std::FILE* const file = std::fopen("/proc/self/status", "r");
+  char line[256];
+  long size = 0;
+  while (file != nullptr && std::fgets(line, sizeof line, file) != nullptr)
+    std::sscanf(line, "FDSize: %ld", &size);
+  std::fclose(file);
+  return size;
+}
+
 struct Buffers {
   std::vector<char> sent = std::vector<char>(kBytes), received = std::vector<char>(kBytes);
   fi_context contexts[2];
@@ -137,10 +148,12 @@ int main(int, char** arguments) {
   const auto count = static_cast<std::size_t>(std::atol(arguments[1]));
   Endpoints own;
   own.open(kFirst);
+  const long table = descriptor_table();
   Costs before = costs();
   own.open(kFirst + count);
   Costs after = costs();
-  std::printf("%ld %ld\n", after.descriptors - before.descriptors, after.kilobytes - before.kilobytes);
+  std::printf("%ld %ld %ld\n", after.descriptors - before.descriptors, after.kilobytes - before.kilobytes,
+              table);
   own.print_names();
 
   std::string line;

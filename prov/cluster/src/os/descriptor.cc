@@ -76,6 +76,15 @@ void raise_descriptor_limit() {
   ::setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/// The kernel never makes the table smaller, so the highest number can be free again.
+void reserve_descriptor_table() {
+  rlimit limit{};
+  const Descriptor any = Descriptor::spare();
+  if (!any || ::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  const auto last = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kDescriptorsReserved)) - 1;
+  const Descriptor highest(::fcntl(any.number(), F_DUPFD_CLOEXEC, last));
+}
+
 void install_fork_guard(const ForkHandlers& wanted) {
   static ForkHandlers handlers{};
   if (handlers.prepare != nullptr) return;

@@ -24,6 +24,13 @@ struct OwnedDescriptors {
 /// Sets the soft limit of descriptors to the hard limit, or to 2^20 if the hard limit is higher. The process
 /// needs one descriptor for each peer on this node, and nearly every system has a soft limit of 1024.
 void raise_descriptor_limit();
+/// Makes the kernel's table of this process's descriptors large enough for kDescriptorsReserved descriptors,
+/// or for as many as the soft limit allows. If a process has several threads, a call that needs a larger table
+/// waits until all processors have passed through the scheduler (synchronize_rcu). On a crowded node this took
+/// 23 s, and the waiting thread could hold the lock of an engine. Therefore the table grows before the
+/// provider starts its first thread, when the kernel need not wait.
+void reserve_descriptor_table();
+inline constexpr int kDescriptorsReserved = 4096;
 /// Returns true if this process can now open `descriptors` more descriptors.
 bool can_open(std::size_t descriptors);
 

@@ -189,6 +189,7 @@ std::unique_ptr<link::MulticastJoiner> open_multicast(const std::shared_ptr<os::
 
 std::unique_ptr<engine::Engine> Machine::build_engine(const api::EngineRequest& request, int& error) {
   os::raise_descriptor_limit();
+  os::reserve_descriptor_table();  // like register_process_fence() below, before the first thread
   const std::vector<InterfaceAddress> places = list_interface_addresses(request.wanted, error);
   const InterfaceAddress* const place = choose_place(places, request.wanted, error);
   if (place == nullptr) return nullptr;
