@@ -12,6 +12,7 @@
 static const char kHelp[] =
     "usage: mpirun ... mpi_check [options]\n"
     "  --rounds N    repeat each pattern N times (default 2)\n"
+    "  --until FILE  repeat all tests until this file exists\n"
     "  --only NAME   run this test or suite only (may be given several times)\n"
     "  --skip NAME   leave this test or suite out (may be given several times)\n"
     "  --timeout S   give up after S seconds and say in which test (default 120)\n"
@@ -25,6 +26,7 @@ struct options {
   const char* skip[kNamesMax];
   int only_count, skip_count, verbose;
   unsigned timeout;
+  const char* until;
 };
 
 static const struct suite {
@@ -64,11 +66,15 @@ static void list_tests(void) {
 }
 
 static struct options parse(int argc, char** argv) {
-  static const struct option long_options[] = {
-      {"rounds", required_argument, NULL, 'r'}, {"only", required_argument, NULL, 'o'},
-      {"skip", required_argument, NULL, 's'},   {"timeout", required_argument, NULL, 't'},
-      {"verbose", no_argument, NULL, 'v'},      {"list", no_argument, NULL, 'l'},
-      {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+  static const struct option long_options[] = {{"rounds", required_argument, NULL, 'r'},
+                                               {"only", required_argument, NULL, 'o'},
+                                               {"skip", required_argument, NULL, 's'},
+                                               {"timeout", required_argument, NULL, 't'},
+                                               {"verbose", no_argument, NULL, 'v'},
+                                               {"list", no_argument, NULL, 'l'},
+                                               {"help", no_argument, NULL, 'h'},
+                                               {"until", required_argument, NULL, 'u'},
+                                               {NULL, 0, NULL, 0}};
   struct options options = {.timeout = 120};
   job.rounds = 2;
   for (int c; (c = getopt_long(argc, argv, "h", long_options, NULL)) != -1;) {
@@ -81,6 +87,7 @@ static struct options parse(int argc, char** argv) {
         if (options.skip_count < kNamesMax) options.skip[options.skip_count++] = optarg;
         break;
       case 't': options.timeout = (unsigned)atoi(optarg); break;
+      case 'u': options.until = optarg; break;
       case 'v': options.verbose = 1; break;
       case 'l': list_tests(); exit(0);
       case 'h': fputs(kHelp, stdout); exit(0);
@@ -117,6 +124,13 @@ static int run_all(const struct options* options) {
   return count;
 }
 
+/// Rank 0 decides, so that all ranks do the same.
+static int again(const char* until) {
+  int more = until != NULL && access(until, F_OK) != 0;
+  MPI_Bcast(&more, 1, MPI_INT, 0, job.comm);
+  return more;
+}
+
 int main(int argc, char** argv) {
   const struct options options = parse(argc, argv);
   job.test = "start";
@@ -128,7 +142,9 @@ int main(int argc, char** argv) {
   MPI_Comm_size(job.comm, &job.size);
 
   const double start = MPI_Wtime();
-  const int count = run_all(&options);
+  int count = 0;
+  do count += run_all(&options);
+  while (count != 0 && again(options.until));
   job.test = "finish";
   unsigned long long mine[2] = {compared_bytes(), compared_messages()};
   unsigned long long all[2] = {0, 0};
