@@ -133,6 +133,7 @@ bool AssociationExchange::request(Time now, Route& route, const link::Path& path
                                                                  kRequestIntervalMin, kRequestIntervalMax);
   route.next_request = now + route.request_interval;
   route.request = ++numbers_;
+  route.request_link = path.link;
   const std::size_t used = route.requests++ == 0 ? 1 : credentials_.keys.size();
   for (std::size_t i = 0; i < used; ++i) send_request(*credentials_.keys[i], path);
   return true;
@@ -325,7 +326,7 @@ Association* AssociationExchange::on_response(const AssociationFrame& frame, Con
   if (asked != from.to && asked == translation_.known_as(from.to)) {
     translation_.prove_by_response(*known, from);
   } else if (asked != from.to && current != nullptr && current->sources.any_used()) {
-    if (!translation_.succeed(*known, *current, asked, from.link)) {
+    if (!translation_.succeed(*known, *current, asked, table_.route(asked).request_link)) {
       ++counters.refused_replayed;
       return nullptr;
     }

@@ -109,12 +109,20 @@ void AssociationTable::prove(Association& association, ObservedSource& source) {
   source.question = 0;
   association.sources.use(source);
   Route& route = routes_[association.peer().addresses[source.listed]];
-  if (route.current != nullptr && route.current->peer().salt != association.peer().salt)
-    route.current->superseded = true;
-  // Earlier incarnations may have sealed frames that arrive late. They are over, proved or not.
+  const auto earlier = [&](const Association& each) {
+    return each.peer().salt != association.peer().salt &&
+           each.peer().addresses.front() == association.peer().addresses.front();
+  };
+  if (route.current != nullptr && earlier(*route.current)) route.current->superseded = true;
+  // Earlier incarnations may have sealed frames that arrive late. They are over, proved or not. Their answers
+  // to requests may arrive late, too, so the requests to their addresses are over as well.
   for (Association* const each : senders_[association.peer().addresses[source.listed]]) {
     if (each == &association) break;
-    if (each->peer().salt != association.peer().salt) each->superseded = true;
+    if (!earlier(*each)) continue;
+    each->superseded = true;
+    for (const SocketAddress& address : each->peer().addresses) {
+      if (Route* const its = find_route(address); its != nullptr && its->current == each) its->request = 0;
+    }
   }
   association.confirmed = true;
   seal_by(association, route);

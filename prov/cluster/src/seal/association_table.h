@@ -40,6 +40,7 @@ struct WaitingFrame {
 struct Route {
   Association* current = nullptr;  ///< the association that seals frames to the address, or null
   std::uint64_t request = 0;       ///< number of the last request while it is unanswered, else 0
+  std::uint8_t request_link = 0;   ///< the link over which it left
   Time next_request{};
   Duration request_interval{};
   Time asked_since{};     ///< when the first unanswered request left

@@ -392,8 +392,8 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
 /// has replaced the source, so the process that answers may be the peer's successor. The successor's notices
 /// come from such a source as well. This side cannot use them, because they do not show whose they are. An
 /// association request shows it: the response names the process that answers. A peer that computes cannot
-/// read the requests, so it gets fewer of them: at the first answer without a frame, the second, the fourth,
-/// and then at every eighth.
+/// read the requests, so it gets fewer of them. Of the answers between which no frame opens, the first two
+/// after the frame's own, the fourth, and then every eighth cause one.
 void SealedLink::ask_who_answers(Route& route, const SocketAddress& address, const link::Path& from) {
   if (route.current == nullptr) return;
   if (const std::uint64_t opened = route.current->newest_opened(); opened != route.opened) {

@@ -116,10 +116,15 @@ bool Translation::succeed(Association& successor, const Association& before, con
     return static_cast<std::size_t>(std::ranges::find(addresses, asked) - addresses.begin());
   };
   const ObservedSource* const way = before.sources.way_to(place(before), link);
-  if (way == nullptr) {
+  if (place(successor) == successor.peer().addresses.size()) return false;
+  if (way == nullptr) {  // the request has reached the successor at its listed address
     table_.make_current(successor, asked);
     return true;
   }
+  link::Path path;
+  path.to = way->address;
+  path.link = link;
+  if (!may_use(successor, path)) return false;
   ObservedSource& source = successor.sources.note(way->address, link);
   source.listed = place(successor);
   prove(successor, source);

@@ -628,6 +628,44 @@ TEST_F(TranslatedRoutesTest, ALaterIncarnationMayProveTheOtherAddresses) {
   EXPECT_EQ(network.carried, 1u) << "it is asked";
 }
 
+/// Two hosts may list the same further address, for example that of a bridge.
+TEST_F(TranslatedRoutesTest, AnotherPeerWithACommonAddressKeepsItsPlace) {
+  Association& peer = add(1, {kB, kC});
+  Association& other = add(2, {test::node_name(5), kC});
+  table.make_current(peer, kB);
+  ObservedSource& source = other.sources.note(kRouter, 0);
+  source.listed = 1;
+  table.prove(other, source);
+  EXPECT_FALSE(table.route(kB).current->superseded);
+}
+
+/// A host on the path keeps the response of an incarnation, and releases it once that has a successor.
+TEST_F(TranslatedRoutesTest, TheRequestsToAnIncarnationThatIsOverAreOver) {
+  Association& former = add(1, {kB, kC});
+  Association& present = add(2, {kB, kC});
+  table.make_current(former, kB);
+  table.route(kC).request = 7;
+  table.prove(present, present.sources.note(kRouter, 0));
+  EXPECT_EQ(table.route(kC).request, 0u);
+}
+
+TEST_F(TranslatedRoutesTest, ASuccessorInheritsTheWayOfTheRequest) {
+  Association& former = add(1, {kB, kC});
+  Association& present = add(2, {kB});
+  table.make_current(former, kB);
+  table.prove(former, former.sources.note(kRouter, 1));
+  EXPECT_FALSE(translation.succeed(present, former, kC, 1)) << "the successor does not list this address";
+  EXPECT_EQ(table.route(kB).current, &former);
+  EXPECT_TRUE(translation.succeed(present, former, kB, 1));
+  EXPECT_EQ(table.route(kB).current, &present);
+  EXPECT_NE(present.sources.way_to(0, 1), nullptr);
+  EXPECT_FALSE(translation.succeed(former, present, kB, 1)) << "an earlier incarnation never comes back";
+  Association& next = add(3, {kB});
+  EXPECT_TRUE(translation.succeed(next, present, kB, 0));
+  EXPECT_EQ(table.route(kB).current, &next) << "over this link the request went to the listed address";
+  EXPECT_TRUE(next.sources.empty());
+}
+
 TEST_F(TranslatedRoutesTest, AnOwnAddressIsNoSource) {
   Association& peer = add(1, {kB});
   EXPECT_FALSE(gets(peer, kA));
