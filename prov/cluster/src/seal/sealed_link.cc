@@ -391,9 +391,9 @@ bool SealedLink::accept_alive(ConstBytes frame, const wire::FrameHeader& header,
 /// Called when a keep-alive to the address was answered from a source that this side does not know. A router
 /// has replaced the source, so the process that answers may be the peer's successor. The successor's notices
 /// come from such a source as well. This side cannot use them, because they do not show whose they are. An
-/// association request shows it: the response names the process that answers. A peer that computes cannot
-/// read the requests, so it gets fewer of them. Of the answers between which no frame opens, the first two
-/// after the frame's own, the fourth, and then every eighth cause one.
+/// association request shows it: the response names the process that answers. The first answer after a frame
+/// only begins the count. A peer that computes cannot read requests, so only the counts 1, 2 and 4, and each
+/// multiple of 8, cause one.
 void SealedLink::ask_who_answers(Route& route, const SocketAddress& address, const link::Path& from) {
   if (route.current == nullptr) return;
   if (const std::uint64_t opened = route.current->newest_opened(); opened != route.opened) {

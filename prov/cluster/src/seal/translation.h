@@ -47,11 +47,11 @@ class Translation {
   /// Called once the seal of that answer is verified. Returns true if the source counts from now on, so that
   /// frames may leave.
   bool prove_by(Association& association, const link::Path& from, std::uint64_t counter);
-  /// Called when `successor` has answered a request that went over this link to the listed address `asked`,
-  /// or to a source of `before` that stands for it, and the response has come from yet another source.
-  /// `before` is an earlier incarnation of the same peer. The request has reached the successor, so frames to
-  /// `asked` go the same way from now on, sealed for the successor. Returns false, and changes nothing, if
-  /// `successor` is no later incarnation or does not list the address.
+  /// Called when `successor`, a later incarnation of the peer of `before`, has answered a request from a
+  /// source that is not known. The request went over this link to the listed address `asked`, or to the source
+  /// of `before` that stands for it. It has reached the successor, so frames to `asked` go the same way from
+  /// now on, sealed for the successor. Returns false, and changes nothing, if `successor` is no later
+  /// incarnation or does not list the address.
   bool succeed(Association& successor, const Association& before, const SocketAddress& asked,
                std::uint8_t link);
   /// Called for a response from this source to our request, which has gone there. The response is verified.

@@ -115,6 +115,14 @@ class TranslationTest : public test::EngineTest {
     b = node(kB, kA, 1'000'000'000);
   }
 
+  /// The session of a with the predecessor of b ends, and messages pass again.
+  void expect_found(Node& a, Node& b) {
+    a.send();
+    for (int i = 0; i < 3000 && a.counters().sessions_closed == 0; ++i) pass(a, b);
+    EXPECT_EQ(a.counters().sessions_closed, 1u);
+    exchange(a, b);
+  }
+
   SocketAddress outside = kRouter;
   SocketAddress still_open;  ///< another source under which the router forwards frames to b
   bool closed = true;
@@ -235,10 +243,7 @@ TEST_F(TranslationTest, ASuccessorThatCallsNobodyIsFoundByItsAnswers) {
   exchange(*a, *b);
   outside = kRouter;
   replace_silently(b);
-  a->send();
-  for (int i = 0; i < 3000 && a->counters().sessions_closed == 0; ++i) pass(*a, *b);
-  EXPECT_EQ(a->counters().sessions_closed, 1u);
-  exchange(*a, *b);
+  expect_found(*a, *b);
 }
 
 /// The router forwards what comes to its earlier port, but sends from another one.
@@ -250,10 +255,7 @@ TEST_F(TranslationTest, ASuccessorBehindAnEarlierPortIsFound) {
   still_open = kRouter;
   outside = kRouter.with_port(40001);
   replace_silently(b);
-  a->send();
-  for (int i = 0; i < 3000 && a->counters().sessions_closed == 0; ++i) pass(*a, *b);
-  EXPECT_EQ(a->counters().sessions_closed, 1u);
-  exchange(*a, *b);
+  expect_found(*a, *b);
 }
 
 /// A peer that computes reads no requests, which would fill its socket.
